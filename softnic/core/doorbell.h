@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the device notices work: doorbell registers, CQ arms, and the QPs that it watches without
+ * one. Part of the one-source execution path; nic_round() is one turn of the engine.
+ *
+ * A register is memory, so of two doorbells that meet in it one is lost. The records are the truth:
+ * any doorbell on a page makes the device look at every QP bound to that page (NIC_DOORBELL_SCAN).
+ */
+#ifndef SOFTNIC_CORE_DOORBELL_H
+#define SOFTNIC_CORE_DOORBELL_H
+
+#include "execute.h"
+
+PORT_CODE void nic_suspect(struct nic *nic, struct nic_qp *qp, enum nic_suspicion what)
+{
+    if (qp->suspicion == (uint32_t)what)
+        return;
+    qp->suspicion = what;
+    qp->suspect_since = port_now_ns();
+    nic_watch(nic, qp);
+}
+
+/* A suspicion that lasted. */
+PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
+{
+    struct be32 send = {port_ld32(&qp->record->send.raw, PORT_RELAXED, PORT_SYSTEM)};
+    struct be32 receive = {port_ld32(&qp->record->receive.raw, PORT_RELAXED, PORT_SYSTEM)};
+    uint32_t suspicion = qp->suspicion;
+
+    qp->suspicion = NIC_NO_SUSPICION;
+    if (suspicion == NIC_SUSPECT_UNRUNG)
+        nic_diagnose(nic, NIC_DIAG_UNRUNG, qp->qpn, qp->last_wqe_index, port_host32(send));
+    else if (suspicion == NIC_SUSPECT_LOST)
+        nic_diagnose(nic, NIC_DIAG_DOORBELL_LOST, qp->qpn, (uint32_t)qp->sq_done,
+                     port_host32(send));
+    else if (suspicion == NIC_SUSPECT_STALE)
+        nic_diagnose(nic, nic_explain_record(qp, send, receive, qp->doorbell_index), qp->qpn,
+                     qp->doorbell_index, send.raw);
+}
+
+/* Does the last doorbell name the last WQE executed, or one behind it? */
+PORT_FN bool nic_rung(const struct nic_qp *qp)
+{
+    return (int16_t)(uint16_t)(qp->doorbell_index - qp->last_wqe_index) >= 0;
+}
+
+/* A register that several QPs share may have lost a doorbell without anybody's fault. */
+PORT_FN bool nic_alone_on_page(const struct nic *nic, const struct nic_qp *qp)
+{
+    return nic->first_on_uar[qp->uar_page] == qp->qpn && qp->next_on_uar == 0;
+}
+
+/* Serves a QP whose doorbell was not the reason. */
+PORT_CODE void nic_serve_unrung(struct nic *nic, struct nic_qp *qp)
+{
+    uint64_t before = qp->sq_done;
+    nic_serve(nic, qp);
+    if (nic->strict.enabled && qp->sq_done != before && qp->state == NIC_QP_RTS &&
+        nic_alone_on_page(nic, qp) && !nic_rung(qp))
+        nic_suspect(nic, qp, NIC_SUSPECT_UNRUNG);
+}
+
+/* The QPs on `page` that the doorbell did not name. */
+PORT_CODE void nic_scan_page(struct nic *nic, uint32_t page, const struct nic_qp *named)
+{
+    for (uint32_t qpn = nic->first_on_uar[page]; qpn; qpn = nic->qps[qpn].next_on_uar) {
+        struct nic_qp *qp = &nic->qps[qpn];
+        if (qp == named || !qp->sq || qp->stall != NIC_RUNNING)
+            continue;
+        if (nic->strict.doorbell_mode == NIC_DOORBELL_SCAN) {
+            nic_serve_unrung(nic, qp);
+            continue;
+        }
+        nic->touching_id = qpn;
+        if (qp->state == NIC_QP_RTS && nic_sq_available(nic, qp) != 0)
+            nic_suspect(nic, qp, NIC_SUSPECT_LOST);
+    }
+}
+
+/* Can the doorbell that named `index` be accounted for by what was executed? Some programs name the
+ * first block of their last WQE, some the next free block; which, is learned from doorbells that
+ * brought work. */
+PORT_FN bool nic_ring_is_served(const struct nic_qp *qp, uint32_t index)
+{
+    int16_t ahead = (int16_t)(uint16_t)((uint32_t)qp->sq_done - index);
+    return ahead > 0 || (ahead == 0 && qp->rings_next);
+}
+
+/* A doorbell named this QP: serves it, and says what is odd. */
+PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
+{
+    qp->doorbell_index = index;
+    if (qp->stall != NIC_RUNNING || qp->state != NIC_QP_RTS) {
+        if (qp->state == NIC_QP_ERR)
+            nic_serve(nic, qp);
+        return; /* a stalled queue goes on by its timer */
+    }
+    uint32_t available = nic_serve(nic, qp);
+    if (available != 0 && available <= 1u << qp->sq_depth_log2) {
+        qp->rings_next = index == (qp->sq_done & M5_INDEX_MASK);
+        qp->suspicion = NIC_NO_SUSPICION;
+        if (nic->strict.enabled && nic_alone_on_page(nic, qp) && !nic_rung(qp))
+            nic_suspect(nic, qp, NIC_SUSPECT_UNRUNG);
+    } else if (available != 0 || !nic_ring_is_served(qp, index)) {
+        nic_suspect(nic, qp, NIC_SUSPECT_STALE);
+    } else {
+        qp->suspicion = NIC_NO_SUSPICION;
+    }
+}
+
+PORT_CODE void nic_ring(struct nic *nic, uint32_t page, uint64_t value)
+{
+    struct be32 first = {(uint32_t)value}, second = {(uint32_t)(value >> 32)};
+    uint32_t index = port_host32(first) >> 8 & M5_INDEX_MASK;
+    uint32_t qpn = port_host32(second) >> 8;
+    struct nic_qp *qp = qpn < NIC_MAX_QPS ? &nic->qps[qpn] : NULL;
+
+    nic->counters.doorbells++;
+    if (first.raw == NIC_POISON) {
+        /* A copy of a whole WQE into the register (BlueFlame) that began after the block was
+         * executed, for another doorbell, and poisoned. */
+        qp = NULL;
+    } else if (!qp || qp->qpn == 0 || qp->uar_page != page || !qp->sq) {
+        nic_diagnose(nic, NIC_DIAG_DOORBELL_QPN, qpn, index, port_host32(second));
+        qp = NULL;
+    } else {
+        nic_ring_qp(nic, qp, index);
+    }
+    nic_scan_page(nic, page, qp);
+}
+
+/* ---- CQ arms ---- */
+
+PORT_CODE void nic_arm(struct nic *nic, struct nic_cq *cq, uint32_t word)
+{
+    uint32_t behind = ((uint32_t)cq->produced - word) & 0xffffffu;
+    bool solicited = word & M5_CQ_ARM_SOLICITED;
+    /* CQEs that came after what the program had consumed when it armed. */
+    bool missed = solicited ? cq->produced - cq->solicited < behind : behind != 0;
+
+    cq->last_arm = word;
+    nic->counters.cq_arms++;
+    cq->armed = solicited ? NIC_CQ_ARMED_SOLICITED : NIC_CQ_ARMED_ANY;
+    if (missed) {
+        cq->armed = NIC_CQ_NOT_ARMED;
+        nic_cq_event(nic, cq, NIC_CQ_COMPLETION);
+    }
+}
+
+/*
+ * All CQs of a page share one arm register, so arms merge in it: the records tell. Every CQ whose
+ * record says something new is armed, and one that says the same again is not: its arm was taken
+ * when another CQ's doorbell made the device look. The register itself is believed only for a CQ
+ * whose record was never written.
+ */
+PORT_CODE void nic_arm_page(struct nic *nic, uint32_t page, uint64_t value)
+{
+    struct be32 word = {(uint32_t)value}, cqn = {(uint32_t)(value >> 32)};
+    uint32_t named = port_host32(cqn) & M5_QPN_MASK;
+
+    for (uint32_t n = nic->first_cq_on_uar[page]; n; n = nic->cqs[n].next_on_uar) {
+        struct nic_cq *cq = &nic->cqs[n];
+        nic->touching_id = n;
+        nic_touch(nic, NIC_TOUCH_CQ);
+        struct be32 wire = {port_ld32(&cq->record->arm.raw, PORT_ACQUIRE, PORT_SYSTEM)};
+        nic_touch(nic, NIC_TOUCH_NOTHING);
+        uint32_t said = port_host32(wire);
+        if (said == NIC_NEVER_ARMED && n == named)
+            said = port_host32(word);
+        if (said != cq->last_arm && said != NIC_NEVER_ARMED)
+            nic_arm(nic, cq, said);
+    }
+}
+
+/* ---- One turn ---- */
+
+/* Takes what is in a register and leaves it empty. 0 = nothing. */
+PORT_FN uint64_t nic_take(uint64_t *reg)
+{
+    if (port_ld64(reg, PORT_RELAXED, PORT_SYSTEM) == 0)
+        return 0;
+    /* Acquire: pairs with the release before the program's doorbell store. */
+    return port_xchg64(reg, 0);
+}
+
+/* Looks at every register once. Returns whether there was anything. */
+PORT_CODE bool nic_poll_registers(struct nic *nic)
+{
+    bool any = false;
+    for (uint32_t page = 0; page < nic->uar_used; page++) {
+        uint8_t *base = nic->uar + (size_t)page * M5_UAR_BYTES;
+        for (uint32_t i = 0; i < M5_UAR_SEND_REGISTERS; i++) {
+            uint64_t value =
+                nic_take((uint64_t *)(void *)(base + M5_UAR_SEND + (size_t)i * M5_UAR_SEND_STRIDE));
+            if (value) {
+                any = true;
+                nic_ring(nic, page, value);
+            }
+        }
+        uint64_t arm = nic_take((uint64_t *)(void *)(base + M5_UAR_CQ_ARM));
+        if (arm) {
+            any = true;
+            nic_arm_page(nic, page, arm);
+        }
+    }
+    return any;
+}
+
+/* One look at a watched QP. Returns false when there is nothing left to wait for. */
+PORT_CODE bool nic_look_at(struct nic *nic, struct nic_qp *qp)
+{
+    if (qp->state == NIC_QP_ERR) {
+        nic_serve(nic, qp);
+        return true;
+    }
+    if (qp->stall != NIC_RUNNING) {
+        nic->touching_id = qp->qpn;
+        struct nic_qp *peer = nic_peer(nic, qp);
+        bool ready = peer && (qp->stall == NIC_STALL_NO_PEER || nic_rq_available(nic, peer));
+        if (ready || nic->now_ns >= qp->stall_until_ns)
+            nic_serve(nic, qp);
+        return true;
+    }
+    if (qp->recheck) {
+        qp->recheck = 0;
+        nic_serve(nic, qp);
+    }
+    if (qp->suspicion == NIC_SUSPECT_STALE) {
+        uint32_t available = nic_serve(nic, qp);
+        if (available != 0 && available <= 1u << qp->sq_depth_log2)
+            qp->suspicion = NIC_NO_SUSPICION;
+    }
+    if (qp->suspicion != NIC_NO_SUSPICION && nic->now_ns - qp->suspect_since > NIC_SUSPICION_NS)
+        nic_convict(nic, qp);
+    if (nic->strict.early && qp->state == NIC_QP_RTS) {
+        nic_serve_unrung(nic, qp);
+        return true;
+    }
+    return qp->stall != NIC_RUNNING || qp->suspicion != NIC_NO_SUSPICION;
+}
+
+/* Looks at each watched QP. What is still to be looked at lies in the device, so that nobody is
+ * forgotten when a fault ends the round. */
+PORT_CODE void nic_poll_watched(struct nic *nic)
+{
+    nic->now_ns = port_now_ns();
+    if (nic->rest_watched == 0) {
+        nic->rest_watched = nic->first_watched;
+        nic->first_watched = 0;
+    }
+    while (nic->rest_watched) {
+        struct nic_qp *qp = &nic->qps[nic->rest_watched];
+        nic->rest_watched = qp->next_watched;
+        qp->watched = 0;
+        if (nic_look_at(nic, qp))
+            nic_watch(nic, qp);
+    }
+}
+
+/* One turn of the engine. Returns whether a register held anything. */
+PORT_CODE bool nic_round(struct nic *nic)
+{
+    bool any = nic_poll_registers(nic);
+    if (nic->first_watched || nic->rest_watched)
+        nic_poll_watched(nic);
+    return any;
+}
+
+#endif
