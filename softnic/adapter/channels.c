@@ -57,12 +57,13 @@ int soft_alloc_async(struct soft_call *call)
 int soft_create_comp_channel(struct soft_call *call)
 {
     struct ib_uverbs_create_comp_channel_resp answer;
+    const struct ib_uverbs_attr *room = soft_attr(call, UVERBS_ATTR_CORE_OUT);
     struct soft_events *events;
     int fd;
     int error;
 
-    if (soft_attr(call, UVERBS_ATTR_CORE_OUT) == NULL)
-        return -ENOSPC;
+    if (room == NULL || room->len < sizeof(answer))
+        return -ENOSPC; /* nobody would learn the descriptor */
     error = make_channel(SOFT_COMPLETIONS, &events, &fd);
     if (error != 0)
         return error;

@@ -89,20 +89,11 @@ PORT_FN uint64_t nic_atomic_result(const struct nic_atomic *atomic, uint64_t old
 /* Applies it to the aligned word at `at`; returns the old value. */
 PORT_CODE uint64_t nic_atomic_apply(const struct nic_atomic *atomic, void *at)
 {
-    if (atomic->bytes == 4) {
-        uint32_t *word = (uint32_t *)at;
-        uint32_t old = port_ld32(word, PORT_RELAXED, PORT_SYSTEM);
-        for (;;) {
-            uint32_t seen = port_cas32(word, old, (uint32_t)nic_atomic_result(atomic, old));
-            if (seen == old)
-                return old;
-            old = seen;
-        }
-    }
-    uint64_t *word = (uint64_t *)at;
-    uint64_t old = port_ld64(word, PORT_RELAXED, PORT_SYSTEM);
+    uint64_t old = 0; /* a guess; the first compare tells the truth */
     for (;;) {
-        uint64_t seen = port_cas64(word, old, nic_atomic_result(atomic, old));
+        uint64_t result = nic_atomic_result(atomic, old);
+        uint64_t seen = atomic->bytes == 4 ? dma_cas32(at, (uint32_t)old, (uint32_t)result)
+                                           : dma_cas64(at, old, result);
         if (seen == old)
             return old;
         old = seen;

@@ -37,6 +37,7 @@ PORT_FN void nic_cq_read_consumer(struct nic *nic, struct nic_cq *cq)
     nic_touch(nic, NIC_TOUCH_CQ);
     /* Acquire: the slots counted here were read by the program before it released the count. */
     struct be32 wire = {port_ld32(&cq->record->consumer.raw, PORT_ACQUIRE, PORT_SYSTEM)};
+    nic_touch(nic, NIC_TOUCH_NOTHING);
     cq->consumed += (port_host32(wire) - (uint32_t)cq->consumed) & 0xffffffu;
 }
 
@@ -91,17 +92,14 @@ PORT_CODE bool nic_complete(struct nic *nic, uint32_t cqn, const struct nic_comp
     bool error = done->opcode == M5_CQE_REQUESTER_ERROR || done->opcode == M5_CQE_RESPONDER_ERROR;
     if (cq->failed)
         return false;
-    uint32_t requester = nic->touching_id;
-    nic->touching_id = cqn;
+    nic->touching_cqn = cqn;
     if (nic_cq_full(nic, cq)) {
         nic_cq_fail(nic, cq);
-        nic->touching_id = requester;
         return false;
     }
     nic_touch(nic, NIC_TOUCH_CQ);
     nic_cqe_store(cq, done, error);
     nic_touch(nic, NIC_TOUCH_NOTHING);
-    nic->touching_id = requester;
 
     cq->produced++;
     nic->counters.cqes++;

@@ -36,6 +36,7 @@ PORT_FN void nic_touch(struct nic *nic, enum nic_touch what)
 }
 
 typedef uint64_t dma_word __attribute__((may_alias, aligned(1)));
+typedef uint32_t dma_half __attribute__((may_alias, aligned(1)));
 
 #ifdef DMA_OWN_COPY
 /* memcpy() itself is what the sanitizers watch. */
@@ -73,6 +74,32 @@ DMA_CODE void dma_copy(void *to, const void *from, size_t bytes)
     } else {
         dma_bulk(to, from, bytes);
     }
+}
+
+/* Compare-swap of an aligned word of a program. Under ThreadSanitizer, which watches atomics even
+ * here, it is a plain one: the engine is the only one that updates the word then. */
+DMA_CODE uint64_t dma_cas64(void *at, uint64_t expected, uint64_t desired)
+{
+#ifdef PORT_TSAN
+    uint64_t seen = *(volatile dma_word *)at;
+    if (seen == expected)
+        *(volatile dma_word *)at = desired;
+    return seen;
+#else
+    return port_cas64((uint64_t *)at, expected, desired);
+#endif
+}
+
+DMA_CODE uint32_t dma_cas32(void *at, uint32_t expected, uint32_t desired)
+{
+#ifdef PORT_TSAN
+    uint32_t seen = *(volatile dma_half *)at;
+    if (seen == expected)
+        *(volatile dma_half *)at = desired;
+    return seen;
+#else
+    return port_cas32((uint32_t *)at, expected, desired);
+#endif
 }
 
 /* A block of a ring into the device's own copy. */

@@ -23,8 +23,11 @@ PORT_CODE void nic_suspect(struct nic *nic, struct nic_qp *qp, enum nic_suspicio
 /* A suspicion that lasted. */
 PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
 {
+    nic->touching_id = qp->qpn;
+    nic_touch(nic, NIC_TOUCH_SEND_RING);
     struct be32 send = {port_ld32(&qp->record->send.raw, PORT_RELAXED, PORT_SYSTEM)};
     struct be32 receive = {port_ld32(&qp->record->receive.raw, PORT_RELAXED, PORT_SYSTEM)};
+    nic_touch(nic, NIC_TOUCH_NOTHING);
     uint32_t suspicion = qp->suspicion;
 
     qp->suspicion = NIC_NO_SUSPICION;
@@ -160,7 +163,10 @@ PORT_CODE void nic_arm_page(struct nic *nic, uint32_t page, uint64_t value)
 
     for (uint32_t n = nic->first_cq_on_uar[page]; n; n = nic->cqs[n].next_on_uar) {
         struct nic_cq *cq = &nic->cqs[n];
-        nic->touching_id = n;
+        if (cq->failed)
+            continue; /* its record may be gone */
+        nic->touching_id = 0;
+        nic->touching_cqn = n;
         nic_touch(nic, NIC_TOUCH_CQ);
         struct be32 wire = {port_ld32(&cq->record->arm.raw, PORT_ACQUIRE, PORT_SYSTEM)};
         nic_touch(nic, NIC_TOUCH_NOTHING);
@@ -181,6 +187,16 @@ PORT_FN uint64_t nic_take(uint64_t *reg)
         return 0;
     /* Acquire: pairs with the release before the program's doorbell store. */
     return port_xchg64(reg, 0);
+}
+
+/* Looks at everything, since a fault ended a round: of doorbells and arms that had merged with the
+ * one that was being served, nothing is left in the registers. */
+PORT_CODE void nic_look_everywhere(struct nic *nic)
+{
+    for (uint32_t page = 0; page < nic->uar_used; page++) {
+        nic_scan_page(nic, page, NULL);
+        nic_arm_page(nic, page, 0);
+    }
 }
 
 /* Looks at every register once. Returns whether there was anything. */
@@ -227,7 +243,9 @@ PORT_CODE bool nic_look_at(struct nic *nic, struct nic_qp *qp)
     }
     if (qp->suspicion == NIC_SUSPECT_STALE) {
         uint32_t available = nic_serve(nic, qp);
-        if (available != 0 && available <= 1u << qp->sq_depth_log2)
+        /* Nothing is left also when another doorbell on the page had the record looked at. */
+        if (available == 0 ? nic_ring_is_served(qp, qp->doorbell_index)
+                           : available <= 1u << qp->sq_depth_log2)
             qp->suspicion = NIC_NO_SUSPICION;
     }
     if (qp->suspicion != NIC_NO_SUSPICION && nic->now_ns - qp->suspect_since > NIC_SUSPICION_NS)

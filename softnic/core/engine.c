@@ -33,7 +33,8 @@ struct nic_host {
     struct nic_callbacks callbacks;
     pthread_t thread;
     pthread_mutex_t lock; /* the engine holds it while it works */
-    uint32_t wanted;      /* control calls that wait for the lock; the engine steps aside */
+    uint32_t asked;       /* control calls that came for the lock since the start, */
+    uint32_t granted;     /* and those that got it; while they differ the engine steps aside */
     uint32_t asleep;
     uint32_t stop;
     int uar_fd;
@@ -80,11 +81,15 @@ static void deliver_qp_events(struct nic_host *host)
 
 /* ---- The loop ---- */
 
-/* Lets the control calls that wait have the device. */
+/* Lets as many control calls have the device as wait for it now; those that come meanwhile have to
+ * wait for another turn of the engine. */
 static void step_aside(struct nic_host *host)
 {
+    uint32_t asked = __atomic_load_n(&host->asked, __ATOMIC_RELAXED);
+    if (asked == __atomic_load_n(&host->granted, __ATOMIC_RELAXED))
+        return;
     pthread_mutex_unlock(&host->lock);
-    while (__atomic_load_n(&host->wanted, __ATOMIC_RELAXED))
+    while ((int32_t)(asked - __atomic_load_n(&host->granted, __ATOMIC_RELAXED)) > 0)
         sched_yield();
     pthread_mutex_lock(&host->lock);
 }
@@ -129,8 +134,7 @@ static void run(struct nic_host *host)
             deliver_cq_events(host);
         if (nic->first_qp_event)
             deliver_qp_events(host);
-        if (__atomic_load_n(&host->wanted, __ATOMIC_RELAXED))
-            step_aside(host);
+        step_aside(host);
         if (worked) {
             empty = 0;
             host->busy_ns = 0;
@@ -141,8 +145,10 @@ static void run(struct nic_host *host)
             uint64_t now = port_now_ns();
             if (host->busy_ns == 0)
                 host->busy_ns = now;
-            else if (now - host->busy_ns > NIC_SPIN_NS)
+            else if (now - host->busy_ns > NIC_SPIN_NS) {
                 go_to_sleep(host);
+                empty = NIC_ROUNDS_PER_YIELD - 1; /* after a nap one look is enough */
+            }
         }
     }
 }
@@ -159,6 +165,7 @@ static void *engine_main(void *argument)
     if (faulted) {
         nic_idle_unprotect(&host->idle);
         nic_settle_fault(&host->nic, host->guard.address);
+        nic_look_everywhere(&host->nic); /* may fault again, but each time fewer have memory */
     }
     run(host);
     nic_guard_thread(NULL);
@@ -170,9 +177,9 @@ static void *engine_main(void *argument)
 
 struct nic *nic_hold(struct nic_host *host)
 {
-    __atomic_fetch_add(&host->wanted, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&host->asked, 1, __ATOMIC_RELAXED);
     pthread_mutex_lock(&host->lock);
-    __atomic_fetch_sub(&host->wanted, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&host->granted, 1, __ATOMIC_RELAXED);
     return &host->nic;
 }
 
@@ -270,7 +277,8 @@ int nic_start(const struct nic_config *config, const struct nic_callbacks *callb
     if (nic->strict.random == 0 &&
         getrandom(&nic->strict.random, sizeof(nic->strict.random), GRND_NONBLOCK) < 0)
         nic->strict.random = port_now_ns();
-    nic->strict.random |= 1; /* the generator's state must not be 0 */
+    if (nic->strict.random == 0)
+        nic->strict.random = 1; /* the generator would stay at 0 */
     nic->next_mkey = NIC_FIRST_MKEY;
     nic->next_qpn = NIC_FIRST_QPN;
     nic->next_cqn = NIC_FIRST_CQN;

@@ -87,6 +87,12 @@ static void on_fault(int number, siginfo_t *info, void *context)
         pass_on(number, info, context);
         return;
     }
+    /* Sanitizers run handlers with signals blocked, and the jump restores no mask. */
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
     guard->address = info->si_addr;
     siglongjmp(guard->resume, 1);
 }
@@ -151,19 +157,41 @@ static bool is_local(const struct nic_work *work, const void *address)
     return false;
 }
 
+/* The requester's WQE is not retired: without this nothing would make the device look at it. Its
+ * peer is in error by then, so that it retries in vain and ends with that error. */
+static void look_again(struct nic *nic, struct nic_qp *qp)
+{
+    if (qp->qpn == 0)
+        return;
+    qp->recheck = 1;
+    nic_watch(nic, qp);
+}
+
+/* A CQ's memory is gone, and with it a CQE of the requester at work or of its peer. */
+static void lose_cq(struct nic *nic, struct nic_qp *qp, struct nic_qp *peer)
+{
+    uint32_t cqn = nic->touching_cqn;
+    if (!nic->cqs[cqn].failed)
+        nic_cq_fail(nic, &nic->cqs[cqn]);
+    if (peer && (peer->send_cqn == cqn || peer->recv_cqn == cqn))
+        nic_qp_fatal(nic, peer);
+    if (qp->qpn && (qp->send_cqn == cqn || qp->recv_cqn == cqn))
+        nic_qp_fatal(nic, qp);
+    look_again(nic, qp);
+}
+
 void nic_settle_fault(struct nic *nic, const void *address)
 {
-    uint32_t touched = nic->touching, id = nic->touching_id;
+    uint32_t touched = nic->touching;
+    struct nic_qp *qp = &nic->qps[nic->touching_id];
+    struct nic_qp *peer = nic_peer(nic, qp);
     nic->touching = NIC_TOUCH_NOTHING;
     nic->counters.memory_faults++;
 
     if (touched == NIC_TOUCH_CQ) {
-        if (!nic->cqs[id].failed)
-            nic_cq_fail(nic, &nic->cqs[id]);
+        lose_cq(nic, qp, peer);
         return;
     }
-    struct nic_qp *qp = &nic->qps[id];
-    struct nic_qp *peer = nic_peer(nic, qp);
     if (touched == NIC_TOUCH_SEND_RING) {
         qp->sq = NULL; /* nothing can be fetched from it any more */
         nic_qp_fatal(nic, qp);
@@ -173,7 +201,8 @@ void nic_settle_fault(struct nic *nic, const void *address)
         struct nic_qp *owner = qp->state == NIC_QP_ERR || !peer ? qp : peer;
         owner->rq = NULL;
         nic_qp_fatal(nic, owner);
-        return; /* the requester finds no receive WQE, and retries */
+        look_again(nic, qp);
+        return;
     }
     uint32_t syndrome = M5_SYN_LOCAL_PROTECTION;
     if (!is_local(&nic->work, address) && peer) {

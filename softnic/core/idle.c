@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -73,33 +74,54 @@ static bool add_map(struct nic_idle *idle, const struct nic_uar_map *map)
     return true;
 }
 
-/* Finds this process's mappings of the memfd; proc(5), /proc/pid/maps. */
+/* Is this line of /proc/self/maps a mapping of the UAR pages other than the engine's? */
+static bool parse_map(const struct nic_idle *idle, const struct stat *uar, const char *line,
+                      struct nic_uar_map *map)
+{
+    uint64_t start, end, offset, inode;
+    unsigned major_id, minor_id;
+    char flags[5];
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end, flags,
+               &offset, &major_id, &minor_id, &inode) != 7)
+        return false;
+    *map = (struct nic_uar_map){start, end - start, offset};
+    return inode == uar->st_ino && makedev(major_id, minor_id) == uar->st_dev &&
+           start != (uintptr_t)idle->own_map;
+}
+
+/* Finds this process's mappings of the memfd; proc(5), /proc/pid/maps. Read in pieces, whose last
+ * line is finished by the next; without stdio, which allocates. */
 static bool find_maps(struct nic_idle *idle)
 {
-    struct stat uar;
-    char line[512];
+    char text[4096];
+    size_t kept = 0;
+    ssize_t got = -1;
     bool complete = true;
-    FILE *file = fopen("/proc/self/maps", "re");
-    if (!file || fstat(idle->uar_fd, &uar)) {
-        if (file)
-            fclose(file);
+    struct stat uar;
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return false;
-    }
+    if (fstat(idle->uar_fd, &uar))
+        goto done;
+
     idle->map_count = 0;
-    while (complete && fgets(line, sizeof(line), file)) {
-        uint64_t start, end, offset, inode;
-        unsigned major_id, minor_id;
-        char flags[5];
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &start, &end,
-                   flags, &offset, &major_id, &minor_id, &inode) != 7)
-            continue;
-        if (inode != uar.st_ino || makedev(major_id, minor_id) != uar.st_dev ||
-            start == (uintptr_t)idle->own_map)
-            continue;
-        complete = add_map(idle, &(struct nic_uar_map){start, end - start, offset});
+    while (complete && (got = read(fd, text + kept, sizeof(text) - 1 - kept)) > 0) {
+        char *line = text, *end;
+        text[kept + (size_t)got] = '\0';
+        for (; complete && (end = strchr(line, '\n')); line = end + 1) {
+            struct nic_uar_map map;
+            *end = '\0';
+            if (parse_map(idle, &uar, line, &map))
+                complete = add_map(idle, &map);
+        }
+        kept = strlen(line);
+        if (kept == sizeof(text) - 1)
+            kept = 0; /* a path that long is not the memfd's */
+        memmove(text, line, kept);
     }
-    fclose(file);
-    return complete;
+done:
+    close(fd);
+    return complete && got == 0;
 }
 
 static bool page_is_mapped(const struct nic_idle *idle, uint32_t page)
@@ -149,9 +171,14 @@ bool nic_idle_protect(struct nic_idle *idle, const struct nic *nic)
 
 void nic_idle_unprotect(struct nic_idle *idle)
 {
-    /* A mapping that is gone by now needs nothing: the failure is of no interest. */
-    for (uint32_t i = 0; i < idle->map_count; i++)
-        protect_map(idle, &idle->maps[i], 0);
+    for (uint32_t i = 0; i < idle->map_count; i++) {
+        const struct nic_uar_map *map = &idle->maps[i];
+        if (protect_map(idle, map, 0))
+            continue;
+        /* The mapping is gone by now. Who waits in a store to it has to fault on it. */
+        struct uffdio_range range = {.start = map->start, .len = map->bytes};
+        ioctl(idle->fault_fd, UFFDIO_WAKE, &range);
+    }
     idle->map_count = 0;
 }
 

@@ -16,7 +16,7 @@ PORT_FN bool nic_mkey_translate(const struct nic *nic, uint32_t key, uint64_t ad
                                 uint32_t bytes, uint32_t access, uint32_t pdn,
                                 struct nic_range *range)
 {
-    range->at = NULL;
+    range->at = (uint8_t *)range; /* any address will do for no bytes; NULL has no offsets */
     range->bytes = bytes;
     if (bytes == 0)
         return true;

@@ -297,9 +297,10 @@ struct nic {
     uint64_t now_ns;         /* the loop's clock, read when something is watched */
 
     /* Volatile: read after a signal handler left an access by siglongjmp(). */
-    uint32_t volatile touching;    /* enum nic_touch */
-    uint32_t volatile touching_id; /* QPN of the requester at work; CQN while a CQE is written */
-    struct nic_work work;          /* the send WQE at work */
+    uint32_t volatile touching;     /* enum nic_touch */
+    uint32_t volatile touching_id;  /* QPN of the requester at work, 0 = none */
+    uint32_t volatile touching_cqn; /* with NIC_TOUCH_CQ */
+    struct nic_work work;           /* the send WQE at work */
 };
 
 #endif

@@ -45,7 +45,7 @@ PORT_CODE uint32_t nic_respond_write(struct nic *nic, struct nic_qp *peer)
         return NIC_RESPOND_RNR;
 
     nic_touch(nic, NIC_TOUCH_PAYLOAD);
-    for (uint32_t i = 0; i < work->ranges; i++) {
+    for (uint32_t i = 0; i < work->ranges && work->payload_bytes > 0; i++) {
         dma_copy(to.at, work->range[i].at, work->range[i].bytes);
         to.at += work->range[i].bytes;
     }
@@ -67,7 +67,7 @@ PORT_FN void nic_scatter_local(struct nic *nic, const uint8_t *from)
 {
     const struct nic_work *work = &nic->work;
     nic_touch(nic, NIC_TOUCH_PAYLOAD);
-    for (uint32_t i = 0; i < work->ranges; i++) {
+    for (uint32_t i = 0; i < work->ranges && work->payload_bytes > 0; i++) {
         dma_copy(work->range[i].at, from, work->range[i].bytes);
         from += work->range[i].bytes;
     }

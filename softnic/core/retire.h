@@ -87,6 +87,7 @@ PORT_CODE void nic_retire_send(struct nic *nic, struct nic_qp *qp, uint32_t synd
     if (nic->strict.poison) {
         nic_touch(nic, NIC_TOUCH_SEND_RING);
         nic_poison(qp, work->blocks);
+        nic_touch(nic, NIC_TOUCH_NOTHING);
     }
     qp->sq_done += work->blocks;
     qp->last_wqe_index = work->index;

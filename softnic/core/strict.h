@@ -8,8 +8,9 @@
 
 #include "dma.h"
 
-/* What a poisoned slot holds, 16 times over: opcode 0xdb, which no device has. */
-#define NIC_POISON 0xdbdbdbdbu
+/* What a poisoned slot holds, 16 times over: the same in both byte orders, with opcode 0xdb, which
+ * no device has; not one byte repeated, as payloads often are. */
+#define NIC_POISON 0xdb5a5adbu
 
 PORT_CODE void nic_diagnose(struct nic *nic, enum nic_diag kind, uint32_t qpn, uint32_t index,
                             uint32_t detail)

@@ -5,7 +5,7 @@
  *
  * Included by the data path (impl/sq.h, impl/cq.h) and by the software device. Follows the ConnectX
  * programmer's reference manual (PRM), chapters "Work queue structure and access" and "Completion
- * queues"; rdma-core states the same in providers/mlx5/mlx5dv.h, which tests/unit/format compares
+ * queues"; rdma-core states the same in providers/mlx5/mlx5dv.h, which tests/unit/format.c compares
  * with this file. Every field is big-endian and written by software unless it says otherwise.
  */
 #ifndef DOORBELL_IMPL_M5_FORMAT_H
@@ -21,6 +21,7 @@
 #define M5_INDEX_BITS    16 /* what a control segment, a record and a CQE keep of an index */
 #define M5_INDEX_MASK    0xffffu
 #define M5_QPN_MASK      0xffffffu
+#define M5_MAX_SEGMENTS  63 /* of a send WQE: what the 6 bits of its length hold */
 
 enum m5_opcode {
     M5_OP_NOP = 0x00,

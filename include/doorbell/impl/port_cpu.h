@@ -11,6 +11,7 @@
 #define DOORBELL_IMPL_PORT_CPU_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 /* PORT_FN: always inlined, so that literal orders and scopes fold. PORT_CODE: larger functions,
@@ -85,6 +86,26 @@ PORT_FN void port_st16(void *to, uint64_t lo, uint64_t hi)
 {
     typedef uint64_t pair __attribute__((vector_size(16), may_alias));
     *(volatile pair *)to = (pair){lo, hi};
+}
+
+/* The same into memory that another agent may read at any moment; each half is whole. Relaxed. */
+PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
+{
+#ifdef PORT_TSAN
+    uint64_t *halves = (uint64_t *)to;
+    __atomic_store_n(&halves[0], lo, __ATOMIC_RELAXED);
+    __atomic_store_n(&halves[1], hi, __ATOMIC_RELAXED);
+#else
+    port_st16(to, lo, hi);
+#endif
+}
+
+/* 8 bytes of plain memory at any address. */
+PORT_FN uint64_t port_ld_plain64(const void *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof(value));
+    return value;
 }
 
 /* Orders only: a release makes earlier stores visible before later ones, an acquire keeps later

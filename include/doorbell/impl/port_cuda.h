@@ -100,6 +100,25 @@ PORT_FN void port_st16(void *to, uint64_t lo, uint64_t hi)
                  "l"(lo), "l"(hi));
 }
 
+/* The same into memory that another agent may read at any moment; each half is whole. */
+PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
+{
+    port_st16(to, lo, hi);
+}
+
+/* 8 bytes of plain memory at any address; two loads when it is a multiple of 4. */
+PORT_FN uint64_t port_ld_plain64(const void *from)
+{
+    uint64_t value = 0;
+    if (((uintptr_t)from & 3) == 0) {
+        const uint32_t *halves = (const uint32_t *)from;
+        return (uint64_t)halves[1] << 32 | halves[0];
+    }
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)((const uint8_t *)from)[i] << (8 * i);
+    return value;
+}
+
 /* Orders only: a release makes earlier stores visible before later ones, an acquire keeps later
  * loads after earlier ones. */
 PORT_FN void port_fence(enum port_order order, enum port_scope scope)
