@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# GPU kernels: nvcc compiles each source into a fat binary with machine code for the architectures
+# below and PTX for later ones, and an object of the host's compiler carries them all. Nothing of CUDA
+# is linked. Without nvcc the object is empty, and one line of the configuration says so.
+#
+#   NVCC=path               in the environment or as -DDOORBELL_NVCC=path; OFF: build no kernels
+
+set(DOORBELL_NVCC "$ENV{NVCC}" CACHE STRING "nvcc, which compiles the GPU kernels; OFF: none")
+set(kernel_architectures 80 90 100)
+
+if(DOORBELL_NVCC STREQUAL "")
+    find_program(nvcc_found nvcc HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES bin)
+    mark_as_advanced(nvcc_found)
+    set(nvcc ${nvcc_found})
+else()
+    set(nvcc ${DOORBELL_NVCC})
+endif()
+
+set(db_kernel_flags "")
+set(db_cuda_version "")
+if(nvcc)
+    execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE nvcc_says ERROR_QUIET
+        RESULT_VARIABLE nvcc_fails)
+    execute_process(COMMAND ${nvcc} --list-gpu-code OUTPUT_VARIABLE nvcc_codes ERROR_QUIET)
+    if(nvcc_fails OR NOT nvcc_says MATCHES "release ([0-9]+)\\.([0-9]+)")
+        message(FATAL_ERROR "${nvcc} is no nvcc that runs; name another with -DDOORBELL_NVCC=path, or "
+            "build without GPU kernels with -DDOORBELL_NVCC=OFF")
+    endif()
+    set(nvcc_release "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}")
+    math(EXPR db_cuda_version "${CMAKE_MATCH_1} * 1000 + ${CMAKE_MATCH_2} * 10")
+    set(built "")
+    foreach(architecture ${kernel_architectures})
+        if(nvcc_codes MATCHES "sm_${architecture}[^0-9]")
+            list(APPEND db_kernel_flags -gencode=arch=compute_${architecture},code=sm_${architecture})
+            list(APPEND built sm_${architecture})
+            set(newest ${architecture})
+        endif()
+    endforeach()
+    if(NOT built)
+        message(FATAL_ERROR "${nvcc} compiles for none of sm_${kernel_architectures}; CUDA 11.8 or later "
+            "is needed, or -DDOORBELL_NVCC=OFF")
+    endif()
+    list(APPEND db_kernel_flags -gencode=arch=compute_${newest},code=compute_${newest})
+    list(JOIN built ", " built)
+    message(STATUS "GPU kernels: ${built} and PTX, by ${nvcc} (CUDA ${nvcc_release})")
+else()
+    message(STATUS "GPU kernels: none, because there is no nvcc; everything else is built "
+        "(-DDOORBELL_NVCC=path names one)")
+endif()
+
+# db_add_kernels(target prefix source...): adds to `target` an object with the fat binaries of the
+# sources, as `<prefix>_images[]` (struct db_gpu_image) and
+# `<prefix>_image_count` (size_t).
+function(db_add_kernels target prefix)
+    set(stem ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_images)
+    set(fatbins "")
+    set(count 0)
+    set(blobs "")
+    set(rows "")
+    if(nvcc)
+        foreach(source ${ARGN})
+            get_filename_component(name ${source} NAME_WE)
+            set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_${name}.fatbin)
+            add_custom_command(OUTPUT ${fatbin}
+                COMMAND ${nvcc} -x cu -std=c++17 -Werror all-warnings -fatbin ${db_kernel_flags}
+                    -I${PROJECT_SOURCE_DIR}/include -MD -MF ${fatbin}.d -o ${fatbin}
+                    ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+                DEPENDS ${source} DEPFILE ${fatbin}.d VERBATIM
+                COMMENT "Compiling GPU kernels of ${source}")
+            list(APPEND fatbins ${fatbin})
+            string(APPEND blobs "BLOB(${count}, \"${fatbin}\");\n")
+            string(APPEND rows "    ROW(${count}),\n")
+            math(EXPR count "${count} + 1")
+        endforeach()
+    else()
+        set(rows "    {0, 0},\n")
+    endif()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/images.c.in ${stem}.c @ONLY)
+    target_sources(${target} PRIVATE ${stem}.c)
+    set_source_files_properties(${stem}.c PROPERTIES OBJECT_DEPENDS "${fatbins}")
+endfunction()

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a kernel includes: puts, reads and atomics on a queue pair from GPU code, or from the CPU
+ * threads that play it. One source for nvcc and for a C11 compiler.
+ *
+ * Every call takes a struct db_qp that host code made (doorbell.h). Three questions decide which
+ * call to use: is the queue this thread's own (db_put), shared by threads (db_put_shared), or does
+ * a warp post together (db_put_warp). A call on another kind than the queue is used with elsewhere
+ * loses messages; the choice is one for the life of the queue. A thread or a warp that posts much
+ * may take the queue for a while, which is faster: impl/owner.h.
+ */
+#ifndef DOORBELL_DEVICE_H
+#define DOORBELL_DEVICE_H
+
+#include "impl/owner.h"
+
+/* ---- One owner ---- */
+
+/* Publishes what was built up to `end`, ordered as the queue's placement asks. */
+PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
+{
+    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
+        db_publish(qp, last, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    else if (qp->order == DB_ORDER_GPU)
+        db_publish(qp, last, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    else if (qp->with_record == DB_WITH_RECORD)
+        db_publish(qp, last, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    else
+        db_publish(qp, last, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+}
+
+/*
+ * Writes `bytes` (1 to 2^31) from `laddr`, in memory registered under `lkey`, to `raddr` under the
+ * peer's `rkey`. `*index` names the operation for db_wait(). The bytes must be visible to the
+ * device: written by this thread, or released by whoever wrote them.
+ *
+ * Blocks while the ring is full, up to the queue's timeout. Returns DB_OK, DB_ERROR_TIMEOUT
+ * (nothing was posted), DB_ERROR_IO or DB_ERROR_BROKEN (db_qp_error() says why).
+ */
+PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
+                   uint32_t bytes, uint64_t *index)
+{
+    int status = db_claim(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    db_publish_safe(qp, *index, *index + 1);
+    return DB_OK;
+}
+
+/* The same for an 8-byte value that travels in the WQE; no local memory is read. */
+PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
+                         uint64_t *index)
+{
+    int status = db_claim(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write_value(qp, *index, DB_SIGNALED, raddr, rkey, value);
+    db_publish_safe(qp, *index, *index + 1);
+    return DB_OK;
+}
+
+/* The same for `bytes` (0 to DB_MAX_INLINE) copied from `payload` into the WQE. DB_ERROR_INVALID
+ * for more. */
+PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const void *payload,
+                          uint32_t bytes, uint64_t *index)
+{
+    if (bytes > DB_MAX_INLINE)
+        return DB_ERROR_INVALID;
+    uint32_t blocks = db_inline_blocks(bytes);
+    int status = db_claim(qp, blocks, index);
+    if (status)
+        return status;
+    db_build_write_inline(qp, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload, bytes, 0);
+    db_publish_safe(qp, *index, *index + blocks);
+    return DB_OK;
+}
+
+/* As db_put(), with a receive completion that carries `imm` at the peer, which must have posted a
+ * receive. */
+PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                       uint32_t lkey, uint32_t bytes, uint32_t imm, uint64_t *index)
+{
+    int status = db_claim(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write_imm(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
+    db_publish_safe(qp, *index, *index + 1);
+    return DB_OK;
+}
+
+/* Reads `bytes` from the peer into `laddr`; they are there when db_wait() has returned DB_OK. */
+PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
+                   uint32_t bytes, uint64_t *index)
+{
+    int status = db_claim(qp, 1, index);
+    if (status)
+        return status;
+    db_build_read(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    db_publish_safe(qp, *index, *index + 1);
+    return DB_OK;
+}
+
+/* Adds to the peer's 8-byte aligned word; its old value is at `laddr` when db_wait() has returned.
+ */
+PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                         uint32_t lkey, uint64_t addend, uint64_t *index)
+{
+    int status = db_claim(qp, 1, index);
+    if (status)
+        return status;
+    db_build_fetch_add(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
+    db_publish_safe(qp, *index, *index + 1);
+    return DB_OK;
+}
+
+/*
+ * Waits until the operation `index` is complete: its source may be reused, its result is there, and
+ * a write has reached the peer's memory. Returns DB_OK, DB_ERROR_IO or DB_ERROR_BROKEN when the
+ * queue failed, or DB_ERROR_TIMEOUT after the queue's timeout; the wait may be repeated then.
+ */
+PORT_FN int db_wait(struct db_qp *qp, uint64_t index)
+{
+    return db_wait_index(qp, index, false, PORT_ACQUIRE);
+}
+
+/* Waits for everything posted so far on the queue. */
+PORT_FN int db_flush(struct db_qp *qp)
+{
+    return db_wait_queue(qp, false);
+}
+
+/* ---- Shared by any number of threads, each posting for itself ---- */
+
+PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
+{
+    uint64_t end = index + blocks;
+    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
+        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    if (qp->order == DB_ORDER_GPU)
+        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    if (qp->with_record == DB_WITH_RECORD)
+        return db_publish_ticket(qp, index, index, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    return db_publish_ticket(qp, index, index, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+}
+
+/* As db_put(). A wait for room that times out leaves the queue broken (DB_ERROR_BROKEN): the blocks
+ * were claimed, and others wait behind them. */
+PORT_FN int db_put_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                          uint32_t lkey, uint32_t bytes, uint64_t *index)
+{
+    int status = db_claim_shared(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    return db_publish_shared(qp, *index, 1);
+}
+
+/* As db_put_value(), shared as db_put_shared(). */
+PORT_FN int db_put_value_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
+                                uint64_t *index)
+{
+    int status = db_claim_shared(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write_value(qp, *index, DB_SIGNALED, raddr, rkey, value);
+    return db_publish_shared(qp, *index, 1);
+}
+
+/* As db_wait(), by any number of threads at once. */
+PORT_FN int db_wait_shared(struct db_qp *qp, uint64_t index)
+{
+    return db_wait_index(qp, index, true, PORT_ACQUIRE);
+}
+
+/* As db_flush(), by any number of threads at once. */
+PORT_FN int db_flush_shared(struct db_qp *qp)
+{
+    return db_wait_queue(qp, true);
+}
+
+/* ---- A warp posts together ---- */
+
+/* A claim by one lane for all lanes of `mask`, one block each. `*index` is this lane's block,
+ * `*first` the lowest lane's. Every lane gets the same status. */
+PORT_FN int db_claim_warp(struct db_qp *qp, uint32_t mask, uint64_t *first, uint64_t *index)
+{
+    unsigned lane = port_lane(), leader = port_first_lane(mask);
+    uint64_t base = 0;
+    int status = DB_OK;
+    if (lane == leader)
+        status = db_claim_shared(qp, port_count_lanes(mask), &base);
+    *first = port_broadcast64(mask, base, leader);
+    *index = *first + port_count_lanes(mask & ((1u << lane) - 1));
+    return (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
+}
+
+/* Publishes the blocks of all lanes of `mask` with one doorbell. */
+PORT_FN int db_publish_warp(struct db_qp *qp, uint32_t mask, uint64_t first, enum db_order order,
+                            enum db_record record)
+{
+    unsigned leader = port_first_lane(mask);
+    uint64_t end = first + port_count_lanes(mask);
+    int status = DB_OK;
+    /* Every lane's WQE is visible to the leader behind this barrier, and by the release in
+     * db_ring(), which is cumulative, to the device. */
+    port_syncwarp(mask);
+    if (port_lane() == leader)
+        status = db_publish_ticket(qp, first, end - 1, end, order, record);
+    return (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
+}
+
+/* db_put() by every lane of `mask` at once, each with its own arguments: one claim and one doorbell
+ * for all. All lanes named must call; each gets its own `*index` and the same status. */
+PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
+                        uint64_t laddr, uint32_t lkey, uint32_t bytes, uint64_t *index)
+{
+    uint64_t first;
+    int status = db_claim_warp(qp, mask, &first, index);
+    if (status)
+        return status;
+    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    enum db_record record = (enum db_record)qp->with_record;
+    if (qp->order == DB_ORDER_GPU)
+        return db_publish_warp(qp, mask, first, DB_ORDER_GPU, record);
+    return db_publish_warp(qp, mask, first, DB_ORDER_SYSTEM, record);
+}
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting: claim blocks, build WQEs in them (wqe.h), publish them to the device. This is the path
+ * from a put to the doorbell store. Included by device.h.
+ *
+ * A publication makes the WQEs visible, then moves the doorbell record, then rings: in index order,
+ * whatever order the threads build in. How a queue is shared is the choice of a pair of functions:
+ *
+ *   claim               publish              who uses the queue
+ *   db_claim            db_publish           one thread; no atomics
+ *   db_claim_locked     db_publish_locked    any; a lock from claim to doorbell
+ *   db_claim_shared     db_publish_handoff   any; each thread marks its slots, and whoever holds
+ * the publisher's lock rings for all that are ready in order db_claim_shared     db_publish_ticket
+ * any; each waits for its turn and rings itself
+ *
+ * A warp that posts together has one lane claim and publish for all (device.h, the _warp calls).
+ */
+#ifndef DOORBELL_IMPL_SQ_H
+#define DOORBELL_IMPL_SQ_H
+
+#include "cq.h"
+#include "wqe.h"
+
+/* ---- Publishing ---- */
+
+/* Release fence at the scope that `order` names. */
+PORT_FN void db_release(enum db_order order)
+{
+    if (order == DB_ORDER_GPU)
+        port_fence(PORT_RELEASE, PORT_GPU);
+    else if (order == DB_ORDER_SYSTEM)
+        port_fence(PORT_RELEASE, PORT_SYSTEM);
+}
+
+/*
+ * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
+ * literal: true when a release of this thread already covers every WQE below `end`.
+ */
+PORT_FN void db_ring(struct db_qp *qp, uint64_t end, enum db_order order, enum db_record record,
+                     bool visible)
+{
+    /* Looked up before the fences, so that no load stands between them. */
+    uint32_t *send = &qp->record->send.raw;
+    void *doorbell = qp->doorbell;
+    uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
+
+    /* Visible to the device before it can see the record: the WQEs. Pairs with its ordered reads,
+     * record before WQE. A device that reads no record sees the doorbell first. */
+    if (!visible)
+        db_release(order);
+    if (record == DB_WITH_RECORD) {
+        port_st32(send, port_bswap32((uint32_t)end & M5_INDEX_MASK), PORT_RELAXED, PORT_SYSTEM);
+        /* Visible before the doorbell: the record. A device that reads the record on a doorbell
+         * must not find an old one, or the WQEs stay where they are. */
+        db_release(order);
+    }
+    port_doorbell(doorbell, word);
+}
+
+/* ---- Room in the ring ---- */
+
+/* Are the blocks below `end` free: is what was in them complete? */
+PORT_FN bool db_has_room(const struct db_qp *qp, uint64_t end, uint64_t completed)
+{
+    if (end <= completed + qp->depth)
+        return true;
+    /* A completion names the first block of its WQE. When that WQE is the last one published, its
+     * other blocks are free as well. */
+    struct db_published published = db_published(qp, PORT_RELAXED);
+    return published.end != 0 && completed > published.last && end <= published.end + qp->depth;
+}
+
+/* Polls until blocks below `end` are free. DB_ERROR_TIMEOUT after qp->timeout_ns. */
+PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
+{
+    /* Relaxed: the stores into the blocks depend on it, and no machine makes a store visible before
+     * the load that decided on it. The device fetched what the blocks held before its CQE. */
+    uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
+    uint64_t deadline = 0;
+    for (uint32_t polls = 1; !db_has_room(qp, end, completed); polls++) {
+        completed = db_cq_poll(qp, shared, PORT_ACQUIRE);
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
+        port_pause();
+    }
+    return DB_OK;
+}
+
+/* ---- One owner: the calling thread is the only one that posts or polls ---- */
+
+/* Claims `blocks` in a row and says where they start. Waits while the ring is full. Returns DB_OK,
+ * DB_ERROR_INVALID (more than the ring has), DB_ERROR_TIMEOUT (nothing was claimed) or the queue's
+ * error. */
+PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    uint64_t first = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    uint64_t end = first + blocks;
+    *index = first;
+    if (end > port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) + qp->depth) {
+        if (blocks > qp->depth)
+            return DB_ERROR_INVALID;
+        int status = db_wait_room(qp, end, false);
+        if (status)
+            return status;
+    }
+    port_st64(&qp->post.claimed, end, PORT_RELAXED, PORT_GPU);
+    return DB_OK;
+}
+
+/* Publishes all blocks below `end`, the last WQE of which starts at `last`. */
+PORT_FN void db_publish(struct db_qp *qp, uint64_t last, uint64_t end, enum db_order order,
+                        enum db_record record)
+{
+    db_ring(qp, end, order, record, false);
+    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+}
+
+/* ---- A lock from claim to doorbell ---- */
+
+/* As db_claim(); holds the queue's lock when it returns DB_OK, and only then. */
+PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    uint64_t deadline = 0;
+    if (blocks > qp->depth)
+        return DB_ERROR_INVALID;
+    for (uint32_t polls = 1; port_cas64(&qp->post.lock, 0, 1) != 0; polls++) {
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
+        port_pause();
+    }
+    /* Acquire: pairs with the release in db_publish_locked(). */
+    port_fence(PORT_ACQUIRE, PORT_GPU);
+    *index = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    int status = db_qp_status(qp);
+    if (!status)
+        status = db_wait_room(qp, *index + blocks, true);
+    if (status) {
+        port_st64(&qp->post.lock, 0, PORT_RELEASE, PORT_GPU);
+        return status;
+    }
+    port_st64(&qp->post.claimed, *index + blocks, PORT_RELAXED, PORT_GPU);
+    return DB_OK;
+}
+
+PORT_FN void db_publish_locked(struct db_qp *qp, uint64_t last, uint64_t end, enum db_order order,
+                               enum db_record record)
+{
+    db_publish(qp, last, end, order, record);
+    /* Release: the next holder finds the queue's words and its doorbell behind this one. */
+    port_st64(&qp->post.lock, 0, PORT_RELEASE, PORT_GPU);
+}
+
+/* ---- Shared: an atomic claim, publication in index order ---- */
+
+/* A thread gave up after others had claimed behind it: nobody can publish past the hole. */
+PORT_FN int db_give_up(struct db_qp *qp)
+{
+    db_qp_fail(qp, DB_QP_BROKEN);
+    return db_qp_status(qp);
+}
+
+/* As db_claim(), by any number of threads. A wait that times out cannot give its blocks back: the
+ * queue is broken then, every call on it says so, and DB_ERROR_BROKEN is returned. */
+PORT_FN int db_claim_shared(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    if (blocks > qp->depth)
+        return DB_ERROR_INVALID;
+    uint64_t first = port_add64(&qp->post.claimed, blocks);
+    *index = first;
+    int status = db_wait_room(qp, first + blocks, true);
+    return status == DB_ERROR_TIMEOUT ? db_give_up(qp) : status;
+}
+
+/* The mark of a WQE's first block: the lap that `index` belongs to, so that a mark of an earlier
+ * lap is no mark, and the WQE's blocks. A fresh ring holds 0, which is none. */
+PORT_FN uint32_t db_mark(const struct db_qp *qp, uint64_t index, uint32_t blocks)
+{
+    return (uint32_t)(index / qp->depth + 1) << 4 | (blocks - 1);
+}
+
+/* Rings once for all WQEs that are marked behind what is published, in order. `own` is the end of
+ * the caller's own WQE, which a release of its covers. The caller holds the lock. */
+PORT_FN void db_publish_marked(struct db_qp *qp, uint64_t own, enum db_order order,
+                               enum db_record record)
+{
+    struct db_published published = db_published(qp, PORT_RELAXED);
+    uint64_t end = published.end, last = published.last;
+    for (;;) {
+        /* Acquire: pairs with the release in db_publish_handoff(); the WQE is visible here, and by
+         * the release in db_ring() to the device. */
+        uint32_t mark = port_ld32(&qp->slot_ready[end & (qp->depth - 1)], PORT_ACQUIRE, PORT_GPU);
+        if (mark >> 4 != db_mark(qp, end, 1) >> 4)
+            break;
+        last = end;
+        end += (mark & 15) + 1;
+    }
+    if (end == published.end)
+        return;
+    if (end == own && last == published.end)
+        db_ring(qp, end, order, record, true);
+    else
+        db_ring(qp, end, order, record, false);
+    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+}
+
+/*
+ * Marks the one WQE of `blocks` blocks at `index` as built, and rings for all that are ready unless
+ * another thread is at it. Never waits: a thread whose predecessor is not ready leaves its WQE to
+ * the predecessor.
+ */
+PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t blocks,
+                                enum db_order order, enum db_record record)
+{
+    /* Visible before the mark: the WQE, to the thread that rings and through it to the device, so
+     * at the scope of the ring's memory. Pairs with the acquire in db_publish_marked(). */
+    db_release(order);
+    port_st32(&qp->slot_ready[index & (qp->depth - 1)], db_mark(qp, index, blocks), PORT_RELAXED,
+              PORT_GPU);
+    /* Release: the mark, before this thread is counted. Acquire: what the last holder published. */
+    if (port_add64_ordered(&qp->post.lock, 1) != 0)
+        return; /* its holder finds the count changed, and looks again */
+    for (uint64_t came = 1;;) {
+        db_publish_marked(qp, index + blocks, order, record);
+        /* Acquire: the marks of those who came meanwhile. Release: what was published here. */
+        uint64_t now = port_cas64_ordered(&qp->post.lock, came, 0);
+        if (now == came)
+            return;
+        came = now;
+    }
+}
+
+/*
+ * Waits until everything before `index` is published, then publishes [index, end) itself; `last`
+ * starts its last WQE. Returns DB_OK, or DB_ERROR_BROKEN after qp->timeout_ns: then a predecessor
+ * never published, and nobody can.
+ */
+PORT_FN int db_publish_ticket(struct db_qp *qp, uint64_t index, uint64_t last, uint64_t end,
+                              enum db_order order, enum db_record record)
+{
+    uint64_t deadline = 0;
+    /* Acquire: pairs with the release that precedes the store of `published` below. The record must
+     * move forward only, so the predecessor's store of it comes before this thread's. */
+    for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return db_give_up(qp);
+        }
+        port_pause();
+    }
+    db_ring(qp, end, order, record, false);
+    /* With a record, the release before the doorbell covers the record already. Without one, the
+     * next doorbell must not overtake this one: released here. */
+    enum port_order passing =
+        record == DB_WITH_RECORD && order != DB_ORDER_NONE_UNSAFE ? PORT_RELAXED : PORT_RELEASE;
+    port_st64(&qp->post.published, db_published_pack(last, end), passing, PORT_GPU);
+    return DB_OK;
+}
+
+#endif

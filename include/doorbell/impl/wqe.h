@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Building a WQE in its slot: 16-byte stores of whole segments, straight into the ring. Included by
+ * sq.h. Layouts are m5_format.h's; PRM, "Send WQE format".
+ *
+ * Every function writes every byte of the segments that the WQE counts, and nothing behind them;
+ * the stores are plain and become visible by the publication (sq.h).
+ */
+#ifndef DOORBELL_IMPL_WQE_H
+#define DOORBELL_IMPL_WQE_H
+
+#include "qp.h"
+
+/* Completion wanted, or not. */
+enum db_signal {
+    DB_UNSIGNALED = 0,
+    DB_SIGNALED = M5_CTRL_CQ_UPDATE,
+};
+
+PORT_FN uint32_t db_blocks_of(uint32_t segments)
+{
+    return (segments + 3) / 4;
+}
+
+/* Segments of an inline payload: a 4-byte count, then the bytes. */
+PORT_FN uint32_t db_inline_segments(uint32_t bytes)
+{
+    return (bytes + (uint32_t)sizeof(struct m5_inline_seg) + M5_SEGMENT_BYTES - 1) /
+           M5_SEGMENT_BYTES;
+}
+
+/* The largest inline payload of a write: 972 bytes. */
+#define DB_MAX_INLINE                                                                              \
+    ((M5_MAX_SEGMENTS - 2) * M5_SEGMENT_BYTES - (uint32_t)sizeof(struct m5_inline_seg))
+
+/* Blocks that an inline write of `bytes` takes. */
+PORT_FN uint32_t db_inline_blocks(uint32_t bytes)
+{
+    return db_blocks_of(2 + db_inline_segments(bytes));
+}
+
+/* Where a block lies. Looked up once a block: what it is made of are constants, but no compiler can
+ * know that the stores into the ring leave them alone. */
+PORT_FN uint8_t *db_block(const struct db_qp *qp, uint64_t index)
+{
+    return qp->sq + (index & (qp->depth - 1)) * M5_BLOCK_BYTES;
+}
+
+/* Stores segment `number` (0 to 3) of a block. */
+PORT_FN void db_store_segment(uint8_t *block, uint32_t number, uint64_t lo, uint64_t hi)
+{
+    port_st16(block + number * M5_SEGMENT_BYTES, lo, hi);
+}
+
+/* Two big-endian words as they lie in memory, lower address first. */
+PORT_FN uint64_t db_wire_pair(uint32_t first, uint32_t second)
+{
+    return (uint64_t)port_bswap32(second) << 32 | port_bswap32(first);
+}
+
+PORT_FN uint64_t db_wire64(uint64_t value)
+{
+    return db_wire_pair((uint32_t)(value >> 32), (uint32_t)value);
+}
+
+/* The first 8 bytes of a control segment, which are also the doorbell. */
+PORT_FN uint64_t db_ctrl_word(uint32_t qpn, uint64_t index, uint32_t opcode, uint32_t segments)
+{
+    return db_wire_pair(((uint32_t)index & M5_INDEX_MASK) << 8 | opcode, qpn << 8 | segments);
+}
+
+/* The control segment of a WQE that starts in `block`. */
+PORT_FN void db_store_ctrl(uint8_t *block, uint32_t qpn, uint64_t index, uint32_t opcode,
+                           uint32_t segments, uint32_t flags, uint32_t imm)
+{
+    db_store_segment(block, 0, db_ctrl_word(qpn, index, opcode, segments),
+                     db_wire_pair(flags, imm));
+}
+
+PORT_FN void db_store_raddr(uint8_t *block, uint64_t raddr, uint32_t rkey)
+{
+    db_store_segment(block, 1, db_wire64(raddr), db_wire_pair(rkey, 0));
+}
+
+PORT_FN void db_store_data(uint8_t *block, uint32_t number, uint64_t laddr, uint32_t lkey,
+                           uint32_t bytes)
+{
+    db_store_segment(block, number, db_wire_pair(bytes, lkey), db_wire64(laddr));
+}
+
+/* ---- Whole WQEs. `flags` is enum db_signal, with M5_CTRL_SOLICITED or a fence where wanted. ----
+ */
+
+/* Does nothing, and completes. One block. */
+PORT_FN void db_build_nop(struct db_qp *qp, uint64_t index, uint32_t flags)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_NOP, 1, flags, 0);
+}
+
+/* RDMA write of `bytes` (1 to 2^31) from `laddr` under `lkey`. One block. */
+PORT_FN void db_build_write(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+                            uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE, 3, flags, 0);
+    db_store_raddr(block, raddr, rkey);
+    db_store_data(block, 2, laddr, lkey, bytes);
+}
+
+/* The same, and a receive completion with `imm` at the peer. One block. */
+PORT_FN void db_build_write_imm(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+                                uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes,
+                                uint32_t imm)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE_IMM, 3, flags, imm);
+    db_store_raddr(block, raddr, rkey);
+    db_store_data(block, 2, laddr, lkey, bytes);
+}
+
+/* RDMA read of `bytes` (1 to 2^31) into `laddr`. One block. */
+PORT_FN void db_build_read(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+                           uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_READ, 3, flags, 0);
+    db_store_raddr(block, raddr, rkey);
+    db_store_data(block, 2, laddr, lkey, bytes);
+}
+
+/* Adds `addend` to the 8-byte aligned word at `raddr`; its old value goes to `laddr`. One block. */
+PORT_FN void db_build_fetch_add(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+                                uint32_t rkey, uint64_t laddr, uint32_t lkey, uint64_t addend)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_ATOMIC_FA, 4, flags, 0);
+    db_store_raddr(block, raddr, rkey);
+    db_store_segment(block, 2, db_wire64(addend), 0);
+    db_store_data(block, 3, laddr, lkey, 8);
+}
+
+/* RDMA write of an 8-byte value that travels in the WQE. One block. */
+PORT_FN void db_build_write_value(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+                                  uint32_t rkey, uint64_t value)
+{
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE, 3, flags, 0);
+    db_store_raddr(block, raddr, rkey);
+    db_store_segment(block, 2, (uint64_t)(uint32_t)value << 32 | port_bswap32(8 | M5_INLINE_FLAG),
+                     value >> 32);
+}
+
+/* 8 payload bytes from offset `at`, of which only those below `bytes` are read. */
+PORT_FN uint64_t db_payload_word(const uint8_t *payload, uint32_t at, uint32_t bytes)
+{
+    uint64_t word = 0;
+    if (at + 8 <= bytes)
+        return port_ld_plain64(payload + at);
+    for (uint32_t i = 0; i < 8 && at + i < bytes; i++)
+        word |= (uint64_t)payload[at + i] << (8 * i);
+    return word;
+}
+
+/*
+ * RDMA write of `bytes` (0 to DB_MAX_INLINE) that are copied from `payload` into the WQE now.
+ * db_inline_blocks(bytes) blocks. With `imm` wanted, opcode is M5_OP_WRITE_IMM. `payload` is read
+ * by the calling thread with plain loads.
+ */
+PORT_FN void db_build_write_inline(struct db_qp *qp, uint64_t index, uint32_t opcode,
+                                   uint32_t flags, uint64_t raddr, uint32_t rkey,
+                                   const void *payload, uint32_t bytes, uint32_t imm)
+{
+    const uint8_t *from = (const uint8_t *)payload;
+    uint32_t segments = 2 + db_inline_segments(bytes);
+
+    uint8_t *block = db_block(qp, index);
+    db_store_ctrl(block, qp->qpn, index, opcode, segments, flags, imm);
+    db_store_raddr(block, raddr, rkey);
+    /* The first inline segment holds the count and 12 bytes, the others 16. */
+    uint64_t head = db_payload_word(from, 0, bytes < 4 ? bytes : 4);
+    db_store_segment(block, 2, head << 32 | port_bswap32(bytes | M5_INLINE_FLAG),
+                     db_payload_word(from, 4, bytes));
+    for (uint32_t number = 3, at = 12; number < segments; number++, at += M5_SEGMENT_BYTES) {
+        if (number % 4 == 0)
+            block = db_block(qp, index + number / 4);
+        db_store_segment(block, number % 4, db_payload_word(from, at, bytes),
+                         db_payload_word(from, at + 8, bytes));
+    }
+}
+
+#endif

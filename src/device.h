@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An open device as the library's own files see it. Included by the files of src/ that speak to
+ * one.
+ */
+#ifndef DOORBELL_SRC_DEVICE_H
+#define DOORBELL_SRC_DEVICE_H
+
+#include "path.h"
+
+struct ibv_context;
+struct ibv_pd;
+
+/* What the device can do, from QUERY_HCA_CAP. */
+struct db_caps {
+    uint32_t max_depth;      /* of a send ring, in blocks */
+    uint32_t max_cq_depth;   /* CQEs */
+    uint32_t max_recv_depth; /* receive WQEs */
+    uint32_t log_reads_out;  /* reads and atomics in flight that a QP may issue */
+    uint32_t log_reads_in;   /* and may answer */
+    uint32_t log_max_msg;    /* log2 of the bytes of a message */
+    uint32_t udp_sport;      /* RoCE v2: the lowest source port */
+    bool atomics;
+    bool without_record;
+};
+
+/* Constant while open, but for the count of references. */
+struct db_device {
+    unsigned references; /* one of the user's handle, one of each region and queue */
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    uint32_t pdn;
+    uint32_t eqn; /* completion vector 0 */
+    struct db_path path;
+    struct db_caps caps;
+    char choice[DB_REASON_BYTES + 96];
+    char firmware[64];
+    int numa_node;
+};
+
+/* A region or a queue keeps its device alive. */
+void db_device_hold(struct db_device *device);
+void db_device_release(struct db_device *device);
+
+/* Asks the device what it can do. */
+int db_caps_read(struct db_device *device);
+
+/* The MAC address that packets to `gid` go to: that of one of this device's own GIDs, or what the
+ * kernel resolves. -EHOSTUNREACH. */
+int db_device_resolve(struct db_device *device, const uint8_t *gid, uint8_t *mac);
+
+/* 0, or -EOPNOTSUPP with the reason when the device cannot reach memory of that kind. `what` is for
+ * the user; `device` is NULL for a detached queue, `gpu` when none was named. */
+int db_memory_check(const struct db_device *device, enum db_memory kind, const struct db_gpu *gpu,
+                    const char *what);
+
+#endif
