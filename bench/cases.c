@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of experiments: one line here, one file in cases/.
+ */
+#include "cases.h"
+
+const struct bench_case *const bench_cases[] = {
+    &bench_case_null,
+    &bench_case_timer,
+    &bench_case_one_op,
+    &bench_case_ordering,
+    &bench_case_inline,
+    &bench_case_rate,
+    NULL,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each order of the WQE, record and doorbell stores costs (Table 4): a system-scope release, a
+ * GPU-scope release, and none. The unordered variant is for measuring only: that no payload was
+ * damaged in a run does not make it safe.
+ */
+#include "../cases.h"
+#include "../puts.h"
+
+#define BYTES 8
+
+static enum bench_status setup(struct bench *b)
+{
+    return puts_setup(b, BYTES);
+}
+
+static const struct puts_variant variants[] = {
+    {true, DB_ORDER_SYSTEM, BYTES, {"R114"}, {NULL}},
+    {true, DB_ORDER_GPU, BYTES, {"R115"}, {NULL}},
+    {true, DB_ORDER_NONE_UNSAFE, BYTES, {"R117"}, {"R118"}},
+};
+
+static enum bench_status run(struct bench *b)
+{
+    enum bench_status status = BENCH_PASS;
+    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]) && status == BENCH_PASS; i++)
+        status = puts_measure(b, &variants[i]);
+    return status;
+}
+
+const struct bench_case bench_case_ordering = {
+    .name = "ordering",
+    .paper = {"T4"},
+    .summary = "what ordering the WQE, record and doorbell stores costs: system, gpu, none",
+    .uses = PUTS_USES,
+    .setup = setup,
+    .run = run,
+    .teardown = puts_teardown,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What posting alone costs; see issue.h. One source for a C11 compiler and nvcc.
+ */
+#include "issue.h"
+
+PORT_FN void build_put(struct db_qp *qp, const struct bench_issue_args *args, uint64_t index,
+                       uint64_t i, uint32_t flags)
+{
+    if (args->inlined)
+        db_build_write_value(qp, index, flags, args->raddr, args->rkey, i + 1);
+    else
+        db_build_write(qp, index, flags, args->raddr, args->rkey, args->laddr, args->lkey, 8);
+}
+
+PORT_FN int post_own(struct db_owner *owner, const struct bench_issue_args *args, uint64_t i,
+                     enum db_order order, enum db_record record)
+{
+    uint64_t index;
+    int status = db_owner_claim(owner, 1, &index);
+    if (status)
+        return status;
+    build_put(&owner->here, args, index, i, DB_SIGNALED);
+    db_owner_publish(owner, index, index + 1, order, record);
+    return DB_OK;
+}
+
+PORT_FN int post_own_warp(struct db_owner *owner, const struct bench_issue_args *args, uint64_t i,
+                          enum db_order order, enum db_record record)
+{
+    uint64_t first, index;
+    int status = db_owner_claim_warp(owner, UINT32_MAX, &first, &index);
+    if (status)
+        return status;
+    build_put(&owner->here, args, index, i, DB_SIGNALED);
+    db_owner_publish_warp(owner, UINT32_MAX, order, record);
+    return DB_OK;
+}
+
+PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, enum db_order order,
+                      enum db_record record)
+{
+    uint64_t first, index;
+    int status = db_claim_warp(args->qp, UINT32_MAX, &first, &index);
+    if (status)
+        return status;
+    build_put(args->qp, args, index, i, DB_SIGNALED);
+    return db_publish_warp(args->qp, UINT32_MAX, first, order, record);
+}
+
+PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *args, uint64_t i,
+                      enum db_order order, enum db_record record)
+{
+    struct db_qp *qp = args->qp;
+    uint64_t index;
+    int status = way == BENCH_ISSUE_CALL   ? db_claim(qp, 1, &index)
+                 : way == BENCH_ISSUE_LOCK ? db_claim_locked(qp, 1, &index)
+                                           : db_claim_shared(qp, 1, &index);
+    if (status)
+        return status;
+    build_put(qp, args, index, i, DB_SIGNALED);
+    if (way == BENCH_ISSUE_CALL)
+        db_publish(qp, index, index + 1, order, record);
+    else if (way == BENCH_ISSUE_LOCK)
+        db_publish_locked(qp, index, index + 1, order, record);
+    else if (way == BENCH_ISSUE_HANDOFF)
+        db_publish_handoff(qp, index, 1, order, record);
+    else
+        status = db_publish_ticket(qp, index, index, index + 1, order, record);
+    return status;
+}
+
+PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
+                      const struct bench_issue_args *args, uint64_t i, enum db_order order,
+                      enum db_record record)
+{
+    switch (way) {
+    case BENCH_ISSUE_NOTHING:
+        return DB_OK;
+    case BENCH_ISSUE_STORE:
+        port_st64(args->word, i, PORT_RELAXED, PORT_GPU);
+        db_release(order);
+        return DB_OK;
+    case BENCH_ISSUE_OWNER:
+        return post_own(owner, args, i, order, record);
+    case BENCH_ISSUE_WARP_OWNER:
+        return post_own_warp(owner, args, i, order, record);
+    case BENCH_ISSUE_WARP:
+        return post_warp(args, i, order, record);
+    default:
+        return post_call(way, args, i, order, record);
+    }
+}
+
+PORT_FN void pause_for(uint32_t ticks)
+{
+    uint64_t start = port_clock();
+    while (port_clock() - start < ticks)
+        port_pause();
+}
+
+PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_way way,
+                        enum db_order order, enum db_record record)
+{
+    struct bench_issue_args own = *args; /* so that fences leave it in registers */
+    struct db_owner owner;
+    int status = DB_OK;
+
+    db_owner_take(&owner, own.qp);
+    for (uint32_t i = 0; i < own.warmup + own.count && !status; i++) {
+        if (i == own.warmup && port_thread() == 0)
+            bench_span_start(own.span);
+        pause_for(own.pause_ticks);
+        uint64_t start_ns = port_now_ns();
+        uint64_t start = port_clock();
+        status = post_once(&owner, way, &own, i, order, record);
+        uint64_t end = port_clock();
+        uint64_t end_ns = port_now_ns();
+        if (i >= own.warmup && port_thread() == 0) {
+            own.ticks[i - own.warmup] = end - start;
+            own.ns[i - own.warmup] = end_ns - start_ns;
+        }
+    }
+    if (port_thread() != 0)
+        return;
+    bench_span_end(own.span);
+    if (way == BENCH_ISSUE_OWNER || way == BENCH_ISSUE_WARP_OWNER)
+        db_owner_give(&owner);
+    *own.status = status;
+}
+
+PORT_FN void issue_owner(const struct bench_issue_args *args)
+{
+    if (args->order == DB_ORDER_NONE_UNSAFE)
+        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+    else if (args->order == DB_ORDER_GPU && args->record == DB_WITH_RECORD)
+        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITH_RECORD);
+    else if (args->order == DB_ORDER_GPU)
+        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    else if (args->record == DB_WITH_RECORD)
+        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    else
+        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+}
+
+PORT_FN void issue_way(const struct bench_issue_args *args, enum db_order order)
+{
+    switch ((enum bench_issue_way)args->way) {
+    case BENCH_ISSUE_STORE:
+        issue_loop(args, BENCH_ISSUE_STORE, order, DB_WITH_RECORD);
+        break;
+    case BENCH_ISSUE_CALL:
+        issue_loop(args, BENCH_ISSUE_CALL, order, DB_WITH_RECORD);
+        break;
+    case BENCH_ISSUE_TICKET:
+        issue_loop(args, BENCH_ISSUE_TICKET, order, DB_WITH_RECORD);
+        break;
+    case BENCH_ISSUE_HANDOFF:
+        issue_loop(args, BENCH_ISSUE_HANDOFF, order, DB_WITH_RECORD);
+        break;
+    case BENCH_ISSUE_LOCK:
+        issue_loop(args, BENCH_ISSUE_LOCK, order, DB_WITH_RECORD);
+        break;
+    case BENCH_ISSUE_WARP_OWNER:
+        issue_loop(args, BENCH_ISSUE_WARP_OWNER, order, DB_WITH_RECORD);
+        break;
+    default:
+        issue_loop(args, BENCH_ISSUE_WARP, order, DB_WITH_RECORD);
+    }
+}
+
+PORT_KERNEL(bench_issue, struct bench_issue_args, args)
+{
+    if (port_block() != 0)
+        return;
+    if (args->way == BENCH_ISSUE_NOTHING)
+        issue_loop(args, BENCH_ISSUE_NOTHING, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+    else if (args->way == BENCH_ISSUE_OWNER)
+        issue_owner(args);
+    else if (args->order == DB_ORDER_GPU)
+        issue_way(args, DB_ORDER_GPU);
+    else
+        issue_way(args, DB_ORDER_SYSTEM);
+}
+
+PORT_KERNEL(bench_flag, struct bench_flag_args, args)
+{
+    int status = DB_OK;
+
+    if (port_block() != 0 || port_thread() != 0)
+        return;
+    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t value = args->first + i + 1;
+        uint64_t deadline = port_now_ns() + args->timeout_ns;
+        if (i == args->warmup)
+            bench_span_start(args->span);
+        uint64_t start = port_clock();
+        port_st64(args->there, value, PORT_RELAXED, PORT_SYSTEM);
+        if (port_wait_ge64(args->back, value, PORT_SYSTEM, deadline))
+            status = DB_ERROR_TIMEOUT;
+        uint64_t end = port_clock();
+        if (i >= args->warmup)
+            args->ticks[i - args->warmup] = end - start;
+    }
+    bench_span_end(args->span);
+    *args->status = status;
+}

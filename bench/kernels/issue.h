@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The kernels of the experiment issue: what posting alone costs, on a queue that nobody serves, and
+ * the floors below it. Included by issue.c, which both compilers take, and by the host code that
+ * launches them.
+ */
+#ifndef BENCH_KERNELS_ISSUE_H
+#define BENCH_KERNELS_ISSUE_H
+
+#include <doorbell/device.h>
+#include <doorbell/impl/port_kernel.h>
+
+#include "span.h"
+
+enum bench_issue_way {
+    /* floors */
+    BENCH_ISSUE_NOTHING, /* the two readings of the clock alone */
+    BENCH_ISSUE_STORE,   /* one 8-byte store, and a release at the scope of `order` */
+    /* one put of 8 bytes */
+    BENCH_ISSUE_OWNER, /* the thread owns the queue */
+    BENCH_ISSUE_CALL,  /* db_claim and db_publish, the queue's words in memory */
+    BENCH_ISSUE_TICKET,
+    BENCH_ISSUE_HANDOFF,
+    BENCH_ISSUE_LOCK,
+    /* 32 puts with one doorbell */
+    BENCH_ISSUE_WARP_OWNER,
+    BENCH_ISSUE_WARP,
+};
+
+/* One thread, or one warp: `warmup` posts and then `count` timed ones, with a pause before each so
+ * that no store of one delays the next. Each sample is from before the call to behind the doorbell
+ * store, by the SM's clock, and around that by the timer of all SMs. The queue has room for all. */
+struct bench_issue_args {
+    struct db_qp *qp;
+    uint64_t raddr;
+    uint64_t laddr;
+    uint32_t rkey;
+    uint32_t lkey;
+    uint32_t way;    /* enum bench_issue_way */
+    uint32_t order;  /* enum db_order; unordered by the owner alone */
+    uint32_t record; /* enum db_record; without one by the owner alone */
+    uint32_t inlined;
+    uint32_t warmup;
+    uint32_t count;
+    uint32_t pause_ticks;
+    uint64_t *word;  /* what BENCH_ISSUE_STORE stores to, in GPU memory */
+    uint64_t *ticks; /* [count] */
+    uint64_t *ns;    /* [count] */
+    struct bench_span *span;
+    int32_t *status; /* [1] of the first failure */
+};
+PORT_KERNEL_DECLARE(bench_issue);
+
+/* One thread: a count to a CPU thread and back, through two words of host memory. */
+struct bench_flag_args {
+    uint64_t *there;
+    const uint64_t *back;
+    uint64_t first; /* counts start above this */
+    uint64_t timeout_ns;
+    uint32_t warmup;
+    uint32_t count;
+    uint64_t *ticks; /* [count] */
+    struct bench_span *span;
+    int32_t *status; /* [1] */
+};
+PORT_KERNEL_DECLARE(bench_flag);
+
+#endif

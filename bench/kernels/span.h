@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long a kernel's measured part took by both of a GPU's clocks: the timer that all SMs share
+ * and the SM's own. From a span the host learns the SM's rate during that very measurement, and
+ * whether the two agree. Included by the kernels and by the host code that launches them.
+ */
+#ifndef BENCH_KERNELS_SPAN_H
+#define BENCH_KERNELS_SPAN_H
+
+#include <doorbell/impl/port.h>
+
+struct bench_span {
+    uint64_t first_ns;
+    uint64_t first_ticks;
+    uint64_t last_ns;
+    uint64_t last_ticks;
+};
+
+PORT_FN void bench_span_start(struct bench_span *span)
+{
+    span->first_ns = port_now_ns();
+    span->first_ticks = port_clock();
+}
+
+PORT_FN void bench_span_end(struct bench_span *span)
+{
+    span->last_ns = port_now_ns();
+    span->last_ticks = port_clock();
+}
+
+#endif

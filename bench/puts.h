@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single puts of one GPU thread, timed and checked: what the experiments one-op, ordering and
+ * inline have in common. Each variant gives two results, the issue time and the time to completion.
+ */
+#ifndef BENCH_PUTS_H
+#define BENCH_PUTS_H
+
+#include "kernels/put.h"
+#include "transport.h"
+
+/* Payloads lie this many slots deep, so that each put of a chunk writes memory of its own. */
+#define PUTS_CHUNK 2000u
+
+struct puts {
+    struct transport transport;
+    struct transport_pair pair;
+    struct transport_memory payloads; /* sources in the first half, targets in the second */
+    struct db_gpu_buffer results;     /* [2 * PUTS_CHUNK] ticks, then a status */
+    struct bench_samples issue;
+    struct bench_samples complete;
+    uint32_t max_bytes;
+    uint64_t round; /* of payload patterns, so that none is taken for an earlier one */
+};
+
+/* One way to put. */
+struct puts_variant {
+    bool inlined;
+    enum db_order order;
+    uint32_t bytes;
+    const char *issue_reference[BENCH_REFERENCES_MAX];
+    const char *complete_reference[BENCH_REFERENCES_MAX];
+};
+
+#define PUTS_USES (BENCH_USES_TRANSPORT | BENCH_USES_PAYLOAD)
+
+/* What a config says of the ordering, the payload and the placement. */
+const char *puts_order_name(enum db_order order);
+
+/* setup() and teardown() of a case whose puts are of at most `max_bytes`. */
+enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);
+void puts_teardown(struct bench *b);
+
+/* Measures one variant and reports both results. */
+enum bench_status puts_measure(struct bench *b, const struct puts_variant *variant);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What bench.h offers to a case while it runs: sentences for the user, the pace of a measurement,
+ * the check of payloads, and the way from samples to a record.
+ */
+#include "bench.h"
+
+#include "progress.h"
+#include "reference.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void tell(const struct bench *b, const char *kind, const char *format, va_list arguments)
+{
+    bench_progress_clear();
+    fprintf(stderr, "doorbell bench: %s: %s", b->row->name, kind);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+#define DEFINE_TELLER(function, status, kind)                                                      \
+    enum bench_status function(const struct bench *b, const char *format, ...)                     \
+    {                                                                                              \
+        va_list arguments;                                                                         \
+                                                                                                   \
+        va_start(arguments, format);                                                               \
+        tell(b, kind, format, arguments);                                                          \
+        va_end(arguments);                                                                         \
+        return status;                                                                             \
+    }
+
+DEFINE_TELLER(bench_fail, BENCH_FAIL, "failed: ")
+DEFINE_TELLER(bench_usage, BENCH_USAGE, "")
+DEFINE_TELLER(bench_degrade, BENCH_DEGRADED, "doubtful: ")
+DEFINE_TELLER(bench_skip, BENCH_SKIPPED, "skipped: ")
+
+enum bench_status bench_worse(enum bench_status a, enum bench_status b)
+{
+    static const enum bench_status order[] = {BENCH_FAIL, BENCH_USAGE, BENCH_DEGRADED, BENCH_PASS};
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (a == order[i] || b == order[i])
+            return order[i];
+    }
+    return BENCH_SKIPPED;
+}
+
+/* ---- Pace ---- */
+
+uint64_t bench_capacity(const struct bench *b)
+{
+    return b->options->duration_ns ? 0 : b->options->iters * b->options->repetitions;
+}
+
+void bench_pace_start(struct bench_pace *pace, const struct bench *b, const char *what)
+{
+    *pace = (struct bench_pace){b, what, b->options->iters, bench_monotonic_ns()};
+}
+
+uint64_t bench_pace_next(struct bench_pace *pace, uint64_t chunk)
+{
+    const struct bench_options *options = pace->b->options;
+    const char *name = pace->b->row->name;
+
+    if (options->duration_ns) {
+        uint64_t spent_ns = bench_monotonic_ns() - pace->start_ns;
+        if (spent_ns >= options->duration_ns) {
+            bench_progress_clear();
+            return 0;
+        }
+        bench_progress_show(name, pace->what, (double)spent_ns / (double)options->duration_ns);
+        return chunk;
+    }
+
+    uint64_t now = pace->left < chunk ? pace->left : chunk;
+    if (now == 0)
+        bench_progress_clear();
+    else
+        bench_progress_show(name, pace->what, 1 - (double)pace->left / (double)options->iters);
+    pace->left -= now;
+    return now;
+}
+
+/* ---- Payload ---- */
+
+enum bench_status bench_check_payload(const struct bench *b, enum bench_valid *valid, void *memory,
+                                      size_t bytes, uint64_t index)
+{
+    const struct bench_options *options = b->options;
+    struct bench_mismatch bad;
+
+    if (!options->check)
+        return BENCH_PASS;
+    if (bench_given(options, BENCH_OPT_INJECT)) {
+        if (options->flip_offset >= bytes)
+            return bench_usage(b, "--inject=flip=%llu: the payload has only %zu bytes",
+                               (unsigned long long)options->flip_offset, bytes);
+        ((uint8_t *)memory)[options->flip_offset] ^= 0xff;
+    }
+    if (bench_payload_matches(memory, bytes, options->seed, index, &bad)) {
+        if (*valid == BENCH_UNCHECKED)
+            *valid = BENCH_VALID;
+        return BENCH_PASS;
+    }
+    *valid = BENCH_INVALID;
+    return bench_fail(b,
+                      "message %llu of %zu bytes: the first wrong byte is at offset %zu: 0x%02x "
+                      "instead of 0x%02x (seed %llu)",
+                      (unsigned long long)index, bytes, bad.offset, bad.got, bad.expected,
+                      (unsigned long long)options->seed);
+}
+
+/* ---- Result ---- */
+
+/* Copies the samples into a histogram of their own, or takes a copy of theirs. */
+static struct bench_histogram *copy_histogram(const struct bench_samples *samples)
+{
+    struct bench_histogram *copy = calloc(1, sizeof(*copy));
+
+    if (copy && samples->histogram)
+        *copy = *samples->histogram;
+    for (uint64_t i = 0; copy && i < samples->count; i++)
+        bench_histogram_add(copy, samples->value[i]);
+    return copy;
+}
+
+static double *copy_samples(const struct bench_samples *samples)
+{
+    size_t bytes = (size_t)samples->count * sizeof(*samples->value);
+    double *copy = malloc(bytes);
+
+    if (copy)
+        memcpy(copy, samples->value, bytes);
+    return copy;
+}
+
+/* Keeps what -H and -U print later. Returns 0 or -ENOMEM. */
+static int keep_details(const struct bench_options *options, struct bench_record *record,
+                        const struct bench_samples *samples)
+{
+    if (options->histogram) {
+        record->histogram = copy_histogram(samples);
+        if (!record->histogram)
+            return -ENOMEM;
+    }
+    if (options->unsorted && samples->value) {
+        record->samples = copy_samples(samples);
+        if (!record->samples)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Sets the record's unit as the user wants to see it, and the factor from a sample to it. */
+static bool settle_unit(const struct bench_options *options, struct bench_record *record)
+{
+    const struct bench_unit *unit = bench_unit(record->unit);
+
+    if (!unit)
+        return false;
+    record->factor = unit->dimension == 't' ? 1 / unit->factor : 1;
+    if (options->report_gbits && strcmp(record->unit, "GB/s") == 0) {
+        record->unit = "Gb/s";
+        record->factor = 8;
+    }
+    return true;
+}
+
+enum bench_status bench_report(struct bench *b, const struct bench_record *record,
+                               const struct bench_samples *samples)
+{
+    struct bench_record full = *record;
+    int error = bench_samples_stats(samples, &full.stats);
+
+    if (error)
+        return bench_fail(b, "%s: %s", full.metric,
+                          error == -ENOMEM ? "no memory for the statistics" : "samples were lost");
+    if (full.stats.n == 0)
+        return bench_fail(b, "%s: no samples were taken", full.metric);
+    if (!settle_unit(b->options, &full))
+        return bench_fail(b, "%s: unknown unit '%s'", full.metric, full.unit);
+    for (size_t i = 0; i < BENCH_REFERENCES_MAX && full.references[i]; i++) {
+        if (!bench_reference_find(full.references[i]))
+            return bench_fail(b, "%s: reference.csv has no row '%s'", full.metric,
+                              full.references[i]);
+    }
+
+    bench_stats_scale(&full.stats, full.factor);
+    full.experiment = b->row->name;
+    if (!full.paper_id)
+        full.paper_id = b->row->paper[0];
+    if (!full.iterations)
+        full.iterations = full.stats.n;
+    full.where = b->where;
+    bench_cpu_state_read(&full.where.cpu);
+
+    if (keep_details(b->options, &full, samples) || bench_results_add(b->results, &full)) {
+        free(full.samples);
+        free(full.histogram);
+        return bench_fail(b, "%s: no memory for the result", full.metric);
+    }
+    return BENCH_PASS;
+}

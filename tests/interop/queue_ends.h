@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two queues of libdoorbell on the software device, each with a registered buffer: what the
+ * programs queue_*.c in tests/interop start from. End `a` asks, end `b` answers.
+ *
+ * A function that cannot do what it says ends the program with the library's sentence.
+ */
+#ifndef DOORBELL_TESTS_QUEUE_ENDS_H
+#define DOORBELL_TESTS_QUEUE_ENDS_H
+
+#include <doorbell/device.h>
+#include <doorbell/doorbell.h>
+
+#include "../check.h"
+
+struct queue_end {
+    struct db_queue *queue;
+    struct db_qp *qp;
+    struct db_region *region;
+    struct db_keys keys;
+    uint8_t *buffer; /* page aligned, zero at first */
+};
+
+struct queue_ends {
+    struct db_device *device;
+    struct queue_end a, b;
+    size_t bytes; /* of each buffer */
+};
+
+/* Checks that a call of the library succeeded. */
+#define QUEUE_OK(call) CHECK((call) == 0, "%s", db_error_text())
+
+/* Opens the device and makes both ends, not connected. */
+void queue_ends_create(struct queue_ends *ends, const struct db_queue_attr *attr, size_t bytes);
+/* The same, and connects them. */
+void queue_ends_start(struct queue_ends *ends, const struct db_queue_attr *attr, size_t bytes);
+void queue_ends_destroy(struct queue_ends *ends);
+
+/* One end by itself, on an open device. */
+void queue_end_create(struct queue_end *end, struct db_device *device,
+                      const struct db_queue_attr *attr, size_t bytes);
+void queue_end_destroy(struct queue_end *end);
+
+/* Waits for the next arrival. */
+struct db_receive queue_end_receive(const struct queue_end *end);
+
+/* Ends the program when strict mode found fault with anything since the process started. */
+void queue_expect_no_diagnostics(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What `doorbell info` found, and the two ways to print it. Included by cmd_info.c, info_text.c and
+ * info_json.c.
+ */
+#ifndef TOOL_CMD_INFO_H
+#define TOOL_CMD_INFO_H
+
+#include "choose.h"
+
+/* An environment variable that steers which device, port or GID is used, or how. */
+struct info_variable {
+    const char *name;
+    const char *reader; /* who obeys it */
+};
+
+extern const struct info_variable info_variables[]; /* ends with a NULL name */
+
+struct info {
+    struct db_device_list list;
+    struct db_choice choice;
+};
+
+/* Both print to standard output. Return 0, or -EIO when it cannot be written. */
+int info_print_text(const struct info *info);
+int info_print_json(const struct info *info);
+
+#endif
