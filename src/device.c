@@ -15,155 +15,93 @@
 
 #include "error.h"
 
+/* ---- The choice in words ---- */
+
+/* What the peer addresses: a GID, or the LID of an InfiniBand port that has none. */
+static void write_address(const struct db_choice *choice, char *text, size_t bytes)
+{
+    char address[DB_GID_TEXT_BYTES];
+
+    if (choice->gid)
+        snprintf(text, bytes, "GID %u (%s)", choice->gid->index,
+                 db_gid_text(choice->gid->address, address));
+    else
+        snprintf(text, bytes, "LID %u", choice->port->lid);
+}
+
+static void write_choice(const struct db_choice *choice, char text[DB_CHOICE_BYTES])
+{
+    char address[DB_GID_TEXT_BYTES + 24];
+
+    write_address(choice, address, sizeof(address));
+    snprintf(text, DB_CHOICE_BYTES, "%s, port %u, %s%s: %s", choice->nic->name,
+             choice->port->number, address, choice->nic->software ? ", in software" : "",
+             choice->reason);
+}
+
 /* ---- The list ---- */
 
-static const struct db_device_options any_path = DB_DEVICE_OPTIONS;
-
-static const char remedy[] =
-    "`doorbell softnic -- PROGRAM`, or SOFTNIC=on where it is linked in, brings the software one";
-
-/* The caller frees with ibv_free_device_list(). */
-static int read_list(struct ibv_device ***list, int *count)
+static void describe_entry(struct db_nic *nic, struct db_device_entry *entry)
 {
-    *list = ibv_get_device_list(count);
-    if (*list)
-        return 0;
-    int error = db_errno();
-    return db_fail(error, "the kernel lists no RDMA devices: %s; %s", strerror(-error), remedy);
+    const struct db_inventory alone = {.nics = nic, .n_nics = 1};
+    struct db_choice choice;
+    char sentence[DB_CHOICE_BYTES];
+
+    *entry = (struct db_device_entry){.software = nic->software};
+    memcpy(entry->name, nic->name, sizeof(entry->name));
+    entry->usable = db_inventory_choose(&alone, NULL, NULL, &choice) == 0;
+    if (entry->usable)
+        write_choice(&choice, sentence);
+    snprintf(entry->reason, sizeof(entry->reason), "%.*s", DB_REASON_BYTES - 1,
+             entry->usable ? sentence : choice.reason);
 }
 
 int db_device_list(struct db_device_entry *entries, size_t capacity, size_t *count)
 {
-    struct ibv_device **list;
-    int found;
-    int error = read_list(&list, &found);
+    struct db_inventory inventory;
+    int error = db_inventory_read(&inventory);
 
-    *count = 0;
-    if (error)
-        return error;
-    for (int i = 0; i < found; i++) {
-        struct db_path path;
-        if (*count < capacity) {
-            struct db_device_entry *entry = &entries[*count];
-            entry->usable = db_path_examine(list[i], &any_path, &path) == 0;
-            entry->software = path.software;
-            memcpy(entry->name, path.name, sizeof(entry->name));
-            memcpy(entry->reason, path.reason, sizeof(entry->reason));
-        }
-        ++*count;
-    }
-    ibv_free_device_list(list);
-    return 0;
-}
-
-/* ---- Choosing ---- */
-
-struct choice {
-    struct ibv_device *verbs; /* NULL: none fits */
-    struct db_path path;
-    int usable;
-    int error; /* of the last that does not fit */
-    char obstacles[3 * DB_REASON_BYTES];
-};
-
-static void append(char *text, size_t bytes, const char *more)
-{
-    size_t used = strlen(text);
-
-    snprintf(text + used, bytes - used, "%s%s", used ? "; " : "", more);
-}
-
-static void consider(struct choice *choice, struct ibv_device *verbs,
-                     const struct db_device_options *options)
-{
-    struct db_path path;
-    int error = db_path_examine(verbs, options, &path);
-
-    if (error) {
-        choice->error = error;
-        append(choice->obstacles, sizeof(choice->obstacles), path.reason);
-        return;
-    }
-    choice->usable++;
-    if (!choice->verbs || path.rank > choice->path.rank) {
-        choice->verbs = verbs;
-        choice->path = path;
-    }
-}
-
-/* Examines the devices that the user lets us choose from. */
-static int choose(struct ibv_device **list, int count, const char *name,
-                  const struct db_device_options *options, struct choice *choice)
-{
-    char names[256] = "";
-    bool known = false;
-
-    *choice = (struct choice){.error = -ENODEV};
-    for (int i = 0; i < count; i++) {
-        append(names, sizeof(names), ibv_get_device_name(list[i]));
-        if (name && strcmp(name, ibv_get_device_name(list[i])) != 0)
-            continue;
-        known = true;
-        consider(choice, list[i], options);
-    }
-    if (choice->verbs)
-        return 0;
-    if (count == 0)
-        return db_fail(-ENODEV, "there is no RDMA device; %s", remedy);
-    if (!known)
-        return db_fail(-ENODEV, "there is no device '%s'; there are: %s", name, names);
-    return db_fail(choice->error, "%s", choice->obstacles);
-}
-
-static void explain(const struct choice *choice, const char *name, struct db_device *device)
-{
-    char why[64];
-
-    if (name)
-        snprintf(why, sizeof(why), "asked for");
-    else if (choice->usable > 1)
-        snprintf(why, sizeof(why), "the best of %d devices", choice->usable);
-    else
-        snprintf(why, sizeof(why), "the only device that can be used");
-    snprintf(device->choice, sizeof(device->choice), "%s: %s%s", choice->path.reason, why,
-             choice->path.software ? ", in software" : "");
+    *count = inventory.n_nics;
+    for (size_t i = 0; i < inventory.n_nics && i < capacity; i++)
+        describe_entry(&inventory.nics[i], &entries[i]);
+    db_inventory_free(&inventory);
+    return error;
 }
 
 /* ---- Opening ---- */
 
-static int read_numa_node(const struct ibv_device *verbs)
-{
-    char path[sizeof(verbs->ibdev_path) + 24];
-    char line[16];
-    int node = -1;
-
-    snprintf(path, sizeof(path), "%s/device/numa_node", verbs->ibdev_path);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return -1;
-    if (fgets(line, sizeof(line), file))
-        node = (int)strtol(line, NULL, 10);
-    fclose(file);
-    return node;
-}
-
-static int open_context(struct db_device *device, struct ibv_device *verbs)
+/* Opens the device of that name for DEVX; NULL with errno set. */
+static struct ibv_context *open_devx(const char *name)
 {
     struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-    struct ibv_device_attr description;
+    struct ibv_context *context = NULL;
+    struct ibv_device **list = ibv_get_device_list(NULL);
 
-    device->context = mlx5dv_open_device(verbs, &attr);
-    if (!device->context) {
-        int error = db_errno();
-        return db_fail(error,
-                       "%s cannot be opened for DEVX: %s; a ConnectX-5 or newer with UCTX_EN=1 in "
-                       "its firmware (mlxconfig) is needed",
-                       device->path.name, strerror(-error));
+    if (!list)
+        return NULL;
+    errno = ENODEV;
+    for (size_t i = 0; list[i]; i++) {
+        if (strcmp(ibv_get_device_name(list[i]), name) == 0) {
+            context = mlx5dv_open_device(list[i], &attr);
+            break;
+        }
     }
-    if (ibv_query_device(device->context, &description) == 0)
-        memcpy(device->firmware, description.fw_ver, sizeof(device->firmware));
-    device->numa_node = read_numa_node(verbs);
-    return 0;
+    int error = errno;
+    ibv_free_device_list(list);
+    errno = error;
+    return context;
+}
+
+static int open_context(struct db_device *device)
+{
+    device->context = open_devx(device->path.name);
+    if (device->context)
+        return 0;
+    int error = db_errno();
+    return db_fail(error,
+                   "%s cannot be opened for DEVX: %s; a ConnectX-5 or newer with UCTX_EN=1 in its "
+                   "firmware (mlxconfig) is needed",
+                   device->path.name, strerror(-error));
 }
 
 static int open_domain(struct db_device *device)
@@ -197,16 +135,37 @@ static void close_device(struct db_device *device)
     free(device);
 }
 
-static int open_choice(const struct choice *choice, const char *name, struct db_device **opened)
+static void take_choice(struct db_device *device, const struct db_choice *choice)
+{
+    const struct db_nic *nic = choice->nic;
+    const struct db_nic_port *port = choice->port;
+
+    device->path = (struct db_path){
+        .software = nic->software,
+        .infiniband = port->link == DB_LINK_INFINIBAND,
+        .port = port->number,
+        .lid = port->lid,
+        .mtu_bytes = port->mtu_bytes,
+    };
+    memcpy(device->path.name, nic->name, sizeof(device->path.name));
+    if (choice->gid) {
+        device->path.gid_index = choice->gid->index;
+        memcpy(device->path.gid, choice->gid->address, sizeof(device->path.gid));
+    }
+    memcpy(device->firmware, nic->firmware, sizeof(device->firmware));
+    device->numa_node = nic->numa_node;
+    write_choice(choice, device->choice);
+}
+
+static int open_choice(const struct db_choice *choice, struct db_device **opened)
 {
     struct db_device *device = calloc(1, sizeof(*device));
 
     if (!device)
-        return db_fail(-ENOMEM, "no memory for the device %s", choice->path.name);
+        return db_fail(-ENOMEM, "no memory for the device %s", choice->nic->name);
     device->references = 1;
-    device->path = choice->path;
-    explain(choice, name, device);
-    int error = open_context(device, choice->verbs);
+    take_choice(device, choice);
+    int error = open_context(device);
     if (!error)
         error = open_domain(device);
     if (!error)
@@ -222,18 +181,19 @@ static int open_choice(const struct choice *choice, const char *name, struct db_
 int db_device_open(const char *name, const struct db_device_options *options,
                    struct db_device **device)
 {
-    struct ibv_device **list;
-    struct choice choice;
-    int count;
+    struct db_inventory inventory;
+    struct db_choice choice;
 
     *device = NULL;
-    int error = read_list(&list, &count);
+    int error = db_inventory_read_named(name, &inventory);
     if (error)
         return error;
-    error = choose(list, count, name, options ? options : &any_path, &choice);
-    if (!error)
-        error = open_choice(&choice, name, device);
-    ibv_free_device_list(list);
+    error = db_inventory_choose(&inventory, name, options, &choice);
+    if (error)
+        db_fail(error, "%s", choice.reason);
+    else
+        error = open_choice(&choice, device);
+    db_inventory_free(&inventory);
     return error;
 }
 

@@ -6,10 +6,22 @@
 #ifndef DOORBELL_SRC_DEVICE_H
 #define DOORBELL_SRC_DEVICE_H
 
-#include "path.h"
+#include <doorbell/inventory.h>
 
 struct ibv_context;
 struct ibv_pd;
+
+/* The way out of this machine. */
+struct db_path {
+    char name[DB_NAME_BYTES]; /* of the device */
+    bool software;
+    bool infiniband;
+    uint32_t port;
+    uint32_t gid_index;
+    uint8_t gid[16];
+    uint32_t lid;
+    uint32_t mtu_bytes;
+};
 
 /* What the device can do, from QUERY_HCA_CAP. */
 struct db_caps {
@@ -24,6 +36,9 @@ struct db_caps {
     bool without_record;
 };
 
+/* db_device_choice()'s sentence: db_choice.reason behind a name, a port and a GID. */
+#define DB_CHOICE_BYTES 768
+
 /* Constant while open, but for the count of references. */
 struct db_device {
     unsigned references; /* one of the user's handle, one of each region and queue */
@@ -33,10 +48,18 @@ struct db_device {
     uint32_t eqn; /* completion vector 0 */
     struct db_path path;
     struct db_caps caps;
-    char choice[DB_REASON_BYTES + 96];
+    char choice[DB_CHOICE_BYTES];
     char firmware[64];
     int numa_node;
 };
+
+/* What brings a device where there is none. */
+#define DB_SOFTNIC_REMEDY                                                                          \
+    "`doorbell softnic -- PROGRAM`, or SOFTNIC=on where it is linked in, brings the software one"
+
+/* As db_inventory_read(), but opens only the device of that name, unless it is NULL; the others are
+ * listed without their ports. */
+int db_inventory_read_named(const char *name, struct db_inventory *inventory);
 
 /* A region or a queue keeps its device alive. */
 void db_device_hold(struct db_device *device);

@@ -30,7 +30,8 @@ const struct info_variable info_variables[] = {
 };
 
 struct info_options {
-    struct db_choice_wish wish;
+    const char *device;
+    struct db_device_options path;
     int json;
 };
 
@@ -57,13 +58,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
     switch (key) {
     case 'd':
-        options->wish.device = text;
+        options->device = text;
         return 0;
     case 'i':
-        options->wish.port = (uint32_t)options_number(state, "--ib-port", text, 1, 255);
+        options->path.port = (uint32_t)options_number(state, "--ib-port", text, 1, 255);
         return 0;
     case 'x':
-        options->wish.gid_index = (int)options_number(state, "--gid-index", text, 0, INT_MAX);
+        options->path.gid_index = (int32_t)options_number(state, "--gid-index", text, 0, INT_MAX);
         return 0;
     case OPTION_JSON:
         options->json = 1;
@@ -89,24 +90,26 @@ static const struct argp argp = {
 
 int cmd_info(int argc, char **argv)
 {
-    struct info_options options = {.wish = {.gid_index = DB_ANY_GID}};
+    struct info_options options = {.path = DB_DEVICE_OPTIONS};
     struct info info = {0};
 
     options_parse(&argp, argc, argv, 0, &options);
 
-    int rc = db_device_list_read(&info.list);
+    int rc = db_inventory_read(&info.inventory);
     if (rc && rc != -ENOSYS) {
-        fprintf(stderr, "doorbell info: libibverbs cannot list devices: %s\n", strerror(-rc));
+        fprintf(stderr, "doorbell info: %s\n", db_error_text());
         return STATUS_FAIL;
     }
-    rc = db_choose(&info.list, &options.wish, &info.choice);
+    rc = db_inventory_choose(&info.inventory, options.device, &options.path, &info.choice);
     int status = rc ? STATUS_FAIL : info.choice.degraded ? STATUS_DEGRADED : STATUS_PASS;
 
+    info_gpus_read(&info.gpus);
     rc = options.json ? info_print_json(&info) : info_print_text(&info);
     if (rc) {
         fprintf(stderr, "doorbell info: cannot write to standard output: %s\n", strerror(-rc));
         status = STATUS_FAIL;
     }
-    db_device_list_free(&info.list);
+    info_gpus_free(&info.gpus);
+    db_inventory_free(&info.inventory);
     return status;
 }

@@ -6,7 +6,9 @@
 #ifndef TOOL_CMD_INFO_H
 #define TOOL_CMD_INFO_H
 
-#include "choose.h"
+#include <doorbell/inventory.h>
+
+#include "info_gpu.h"
 
 /* An environment variable that steers which device, port or GID is used, or how. */
 struct info_variable {
@@ -17,8 +19,9 @@ struct info_variable {
 extern const struct info_variable info_variables[]; /* ends with a NULL name */
 
 struct info {
-    struct db_device_list list;
+    struct db_inventory inventory;
     struct db_choice choice;
+    struct info_gpus gpus;
 };
 
 /* Both print to standard output. Return 0, or -EIO when it cannot be written. */

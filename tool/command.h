@@ -25,6 +25,7 @@ struct command {
 };
 
 int cmd_bench(int argc, char **argv);
+int cmd_explore(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_softnic(int argc, char **argv);
 

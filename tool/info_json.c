@@ -2,7 +2,6 @@
 /*
  * `doorbell info --json`: one document with the devices, the choice and the environment.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -14,15 +13,15 @@
 /* jansson's constructors take what they are given and pass NULL on, so that one check at the end
  * sees every failed allocation. */
 
-static json_t *gid_json(const struct db_gid *gid)
+static json_t *gid_json(const struct db_nic_gid *gid)
 {
-    char address[INET6_ADDRSTRLEN];
+    char address[DB_GID_TEXT_BYTES];
 
     return json_pack("{s:i, s:s, s:s}", "index", (int)gid->index, "type",
-                     db_gid_type_name(gid->type), "address", db_gid_address(gid, address));
+                     db_gid_type_name(gid->type), "address", db_gid_text(gid->address, address));
 }
 
-static json_t *port_json(const struct db_port *port)
+static json_t *port_json(const struct db_nic_port *port)
 {
     json_t *gids = json_array();
 
@@ -33,24 +32,23 @@ static json_t *port_json(const struct db_port *port)
                      "mtu_bytes", (int)port->mtu_bytes, "gids", gids);
 }
 
-static json_t *device_json(const struct db_device *device)
+static json_t *nic_json(const struct db_nic *nic)
 {
     json_t *ports = json_array();
 
-    for (size_t i = 0; i < device->n_ports; i++)
-        json_array_append_new(ports, port_json(&device->ports[i]));
-    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s*, s:o}", "name", device->name, "software",
-                     device->software, "driver", device->driver, "firmware", device->firmware,
-                     "numa_node",
-                     device->numa_node < 0 ? json_null() : json_integer(device->numa_node), "error",
-                     device->open_error ? strerror(-device->open_error) : NULL, "ports", ports);
+    for (size_t i = 0; i < nic->n_ports; i++)
+        json_array_append_new(ports, port_json(&nic->ports[i]));
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:s*, s:o}", "name", nic->name, "software",
+                     nic->software, "driver", nic->driver, "firmware", nic->firmware, "numa_node",
+                     nic->numa_node < 0 ? json_null() : json_integer(nic->numa_node), "error",
+                     nic->open_error ? strerror(-nic->open_error) : NULL, "ports", ports);
 }
 
 static json_t *choice_json(const struct db_choice *choice)
 {
-    if (!choice->device)
+    if (!choice->nic)
         return json_pack("{s:n, s:s}", "device", "reason", choice->reason);
-    return json_pack("{s:s, s:i, s:o, s:b, s:s}", "device", choice->device->name, "port",
+    return json_pack("{s:s, s:i, s:o, s:b, s:s}", "device", choice->nic->name, "port",
                      (int)choice->port->number, "gid_index",
                      choice->gid ? json_integer((json_int_t)choice->gid->index) : json_null(),
                      "degraded", choice->degraded, "reason", choice->reason);
@@ -69,16 +67,45 @@ static json_t *environment_json(void)
     return environment;
 }
 
+static json_t *gpu_json(const struct info_gpu *gpu, const char *software)
+{
+    const struct db_gpu_properties *p = &gpu->properties;
+    const char *why, *way = info_gpu_memory(gpu, software, &why);
+
+    if (gpu->error[0])
+        return json_pack("{s:s}", "error", gpu->error);
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:I, s:s, s:b, s:s, s:s}", "name",
+                     p->name, "bus_id", p->bus_id, "capability", (int)p->capability,
+                     "multiprocessors", (int)p->multiprocessors, "memory_bytes",
+                     (json_int_t)p->memory_bytes, "driver_version", (int)p->driver_version,
+                     "sm_mhz", (int)gpu->stated_mhz, "max_clock_hz", (json_int_t)p->max_clock_hz,
+                     "maps_host_memory", gpu->mapping, "host_atomics", p->host_atomics,
+                     "memory_registered_by", way, "why", why);
+}
+
+static json_t *gpus_json(const struct info *info)
+{
+    const struct db_nic *nic = info->choice.nic;
+    json_t *gpus = json_array();
+
+    for (uint32_t i = 0; i < info->gpus.count; i++)
+        json_array_append_new(
+            gpus, gpu_json(&info->gpus.gpu[i], nic && nic->software ? nic->name : NULL));
+    return gpus;
+}
+
 int info_print_json(const struct info *info)
 {
     json_t *devices = json_array();
 
-    for (size_t i = 0; i < info->list.n_devices; i++)
-        json_array_append_new(devices, device_json(&info->list.devices[i]));
+    for (size_t i = 0; i < info->inventory.n_nics; i++)
+        json_array_append_new(devices, nic_json(&info->inventory.nics[i]));
 
-    json_t *document = json_pack("{s:s, s:s, s:o, s:o, s:o}", "doorbell", DOORBELL_VERSION,
-                                 "command", "info", "devices", devices, "choice",
-                                 choice_json(&info->choice), "environment", environment_json());
+    json_t *document =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:s*, s:o}", "doorbell", DOORBELL_VERSION, "command",
+                  "info", "devices", devices, "choice", choice_json(&info->choice), "gpus",
+                  gpus_json(info), "gpus_missing", info->gpus.count ? NULL : info->gpus.why_none,
+                  "environment", environment_json());
     if (!document)
         return -ENOMEM;
 

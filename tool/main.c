@@ -18,6 +18,8 @@ static int cmd_help(int argc, char **argv);
 
 static const struct command commands[] = {
     {"bench", cmd_bench, "run experiments, each beside the paper's figure for it"},
+    {"explore", cmd_explore,
+     "search every order in which the transport's stores can become visible"},
     {"info", cmd_info, "RDMA devices, their ports and GIDs, and which would be used and why"},
     {"softnic", cmd_softnic, "run a program with the software ConnectX as its RDMA device"},
     {"help", cmd_help, "this text, or the help of a command"},
