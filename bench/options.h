@@ -52,6 +52,15 @@ enum bench_option {
     BENCH_OPT_RECORD,
     BENCH_OPT_PAYLOAD,
     BENCH_OPT_DOORBELL,
+    BENCH_OPT_WORKERS,
+    BENCH_OPT_RINGS,
+    BENCH_OPT_POST,
+    BENCH_OPT_IDLE,
+    BENCH_OPT_PIN,
+    BENCH_OPT_PROGRESS,
+    BENCH_OPT_COLD,
+    BENCH_OPT_WARM,
+    BENCH_OPT_PACE,
     BENCH_OPT_TIMEOUT,
     BENCH_OPT_GBITS,
     BENCH_OPT_CHECK,
@@ -120,7 +129,18 @@ struct bench_options {
     uint64_t cq_memory;
     uint64_t record_memory;
     uint64_t payload_memory;
-    uint64_t doorbell;   /* enum bench_doorbell */
+    uint64_t doorbell; /* enum bench_doorbell */
+
+    uint64_t workers; /* of a proxy */
+    uint64_t rings;
+    uint64_t post; /* enum db_post */
+    uint64_t idle; /* enum db_proxy_idle */
+    bool pin;
+    uint64_t progress_memory; /* enum bench_memory */
+    uint64_t cold_ns;         /* idle time before a cold measurement */
+    uint64_t warm_ns;         /* load before a warm one */
+    uint64_t pace;            /* puts a second of all background threads together */
+
     uint64_t timeout_ns; /* deadline of every wait */
 
     bool report_gbits;

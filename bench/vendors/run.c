@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vendors_run(): finds, compiles and loads each library's kernels, compares what they post with
+ * ours, times them, and reports.
+ */
+#include "vendors.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arm.h"
+#include "library.h"
+
+/* Puts that nobody times, in a launch that finds its code and its lines cached already. */
+#define WARM 16u
+
+/* A launch that lasts so long tells the SM's clock from the timer, whose steps are of up to 1 us.
+ */
+#define SPAN_NS 1e6
+
+/* How far that clock may be from what it was before, in parts. */
+#define CLOCK_TOLERANCE 0.02
+
+/* GPU memory: the ring, then these. */
+#define RECORD_AT  ((size_t)ARM_DEPTH * 64)
+#define CQ_AT      (RECORD_AT + 128)
+#define STATE_AT   (CQ_AT + 128)
+#define RESULTS_AT (STATE_AT + ARM_STATE_BYTES)
+#define TICKS_AT   (RESULTS_AT + 128)
+#define GPU_BYTES  (TICKS_AT + VENDORS_CHUNK * sizeof(uint64_t))
+
+/* Mapped host memory: the doorbell, on a line of its own the proxy's credit, and the proxy's ring.
+ */
+#define CREDIT_AT    128
+#define HOST_RING_AT 4096
+#define HOST_BYTES   (HOST_RING_AT + (size_t)ARM_DEPTH * 64)
+
+struct run {
+    struct bench *b;
+    struct db_gpu *gpu;
+    const struct db_gpu_backend *backend;
+    struct db_gpu_buffer memory;
+    struct db_gpu_buffer host;
+    struct bench_samples samples;
+    uint64_t *ticks; /* [VENDORS_CHUNK] copied out */
+    struct arm_args args;
+    double hz;        /* of the SM's clock, before */
+    char arch[16];    /* of the GPU, as nvcc names it */
+    const char *text; /* the library and its version, for results */
+    bool broken;      /* a launch or a copy failed: the GPU is of no further use */
+};
+
+/* Texts of results live until the program ends. */
+static char version_text[VENDORS_LIBRARIES][96];
+
+/* ---- One launch ---- */
+
+static enum bench_status gpu_failed(struct run *r, const char *what)
+{
+    r->broken = true;
+    return bench_fail(r->b, "%s: %s", what, db_gpu_error_text());
+}
+
+static enum bench_status launch(struct run *r, const struct port_kernel *kernel)
+{
+    const struct db_gpu_shape shape = {.ctas = 1, .threads = 1};
+    struct db_gpu_grid *grid;
+
+    if (r->backend->launch(r->gpu, kernel, shape, &r->args, &grid))
+        return gpu_failed(r, kernel->name);
+    if (r->backend->wait(grid, bench_monotonic_ns() + r->b->options->timeout_ns))
+        return gpu_failed(r, kernel->name);
+    return BENCH_PASS;
+}
+
+static enum bench_status copy(struct run *r, void *to, const void *from, size_t bytes)
+{
+    return r->backend->copy(r->gpu, to, from, bytes) ? gpu_failed(r, "copy") : BENCH_PASS;
+}
+
+/* A fresh queue, and `warmup` and `count` puts on it. */
+static enum bench_status post(struct run *r, const struct vendors_library *library,
+                              const struct vendors_arm *arm, uint32_t warmup, uint32_t count,
+                              struct arm_results *results)
+{
+    r->args.warmup = warmup;
+    r->args.count = count;
+    memset(r->host.host, 0, HOST_RING_AT);
+    *results = (struct arm_results){0};
+
+    enum bench_status status = copy(r, r->args.results, results, sizeof(*results));
+    if (status == BENCH_PASS)
+        status = launch(r, &library->setup);
+    if (status == BENCH_PASS)
+        status = launch(r, &arm->kernel);
+    if (status == BENCH_PASS)
+        status = copy(r, results, r->args.results, sizeof(*results));
+    if (status == BENCH_PASS && results->posted != warmup + count)
+        status = bench_fail(r->b, "%s ended after %u of %u puts", arm->kernel.name, results->posted,
+                            warmup + count);
+    return status;
+}
+
+/* ---- What one put looks like ---- */
+
+static enum bench_status compare(struct run *r, const struct vendors_library *library,
+                                 const struct vendors_arm *arm, enum bench_valid *valid,
+                                 struct arm_results *results)
+{
+    struct vendors_posted posted;
+    char why[VENDORS_WHY_BYTES];
+
+    memset(posted.slot, VENDORS_POISON, sizeof(posted.slot));
+    posted.record = 0;
+    enum bench_status status = copy(r, r->args.ring, posted.slot, sizeof(posted.slot));
+    if (status == BENCH_PASS)
+        status = copy(r, r->args.record + 1, &posted.record, sizeof(posted.record));
+    if (status == BENCH_PASS)
+        status = post(r, library, arm, 0, 1, results);
+    if (status == BENCH_PASS)
+        status = copy(r, posted.slot, r->args.ring, sizeof(posted.slot));
+    if (status == BENCH_PASS)
+        status = copy(r, &posted.record, r->args.record + 1, sizeof(posted.record));
+    if (status != BENCH_PASS)
+        return status;
+    memcpy(&posted.doorbell, r->host.host, sizeof(posted.doorbell));
+
+    *valid = vendors_posted_agrees(arm, &posted, why) ? BENCH_VALID : BENCH_INVALID;
+    if (*valid == BENCH_VALID)
+        return BENCH_PASS;
+    return bench_fail(r->b, "%s %s (%s, %s): %s", arm->system, arm->op, arm->sharing, r->text, why);
+}
+
+/* ---- How long it takes ---- */
+
+/* How long a way to put was timed, by both clocks of the GPU. */
+struct span {
+    double ticks;
+    double ns;
+};
+
+/* A clock that changed meanwhile: what is compared was not measured at one clock. */
+static enum bench_status check_clock(struct run *r, const struct vendors_arm *arm,
+                                     const struct span *span)
+{
+    if (span->ns < SPAN_NS || fabs(span->ticks * 1e9 / span->ns / r->hz - 1) <= CLOCK_TOLERANCE)
+        return BENCH_PASS;
+    return bench_degrade(r->b, "%s %s: the SM's clock ran at %.0f MHz, and at %.0f MHz before",
+                         arm->system, arm->op, span->ticks * 1e3 / span->ns, r->hz / 1e6);
+}
+
+static enum bench_status sample(struct run *r, const struct vendors_library *library,
+                                const struct vendors_arm *arm, uint32_t warmup, uint32_t count,
+                                struct span *span)
+{
+    struct arm_results results;
+
+    enum bench_status status = post(r, library, arm, warmup, count, &results);
+    if (status == BENCH_PASS)
+        status = copy(r, r->ticks, r->args.ticks, count * sizeof(*r->ticks));
+    if (status != BENCH_PASS)
+        return status;
+    double ns = (double)(results.last_ns - results.first_ns);
+    double ticks = (double)(results.last_ticks - results.first_ticks);
+    double ns_per_tick = ns < SPAN_NS ? 1e9 / r->hz : ns / ticks;
+    for (uint32_t i = 0; i < count; i++)
+        bench_samples_add(&r->samples, (double)r->ticks[i] * ns_per_tick);
+    span->ticks += ticks;
+    span->ns += ns;
+    return BENCH_PASS;
+}
+
+static enum bench_status report(struct run *r, const struct vendors_arm *arm,
+                                enum bench_valid valid, uint32_t notes)
+{
+    bool proxy = arm->post == VENDORS_DESCRIPTOR;
+    bool inlined = arm->post == VENDORS_WQE_INLINE;
+    struct bench_record record = {
+        .system = arm->system,
+        .config = {{"op", arm->op, 0},
+                   {"payload", inlined ? "inline" : "pointer", 0},
+                   {"sharing", arm->sharing, 0},
+                   {"record", proxy ? "none" : "with", 0},
+                   {"ring", proxy ? "host memory" : "GPU memory", 0},
+                   {"library", r->text, 0},
+                   {"threads", NULL, 1},
+                   {"queues", NULL, 1},
+                   {"scope", "issue path only, no NIC", 0},
+                   {notes ? "nic_buffers" : NULL,
+                    notes & ARM_NOTE_GPU_MEMORY ? "GPU memory only" : "any memory", 0}},
+        .metric = proxy ? "enqueue" : "issue",
+        .unit = "us",
+        .msg_bytes = VENDORS_BYTES,
+        .valid = valid,
+    };
+    return bench_report(r->b, &record, &r->samples);
+}
+
+static enum bench_status measure(struct run *r, const struct vendors_library *library,
+                                 const struct vendors_arm *arm)
+{
+    const struct bench_options *options = r->b->options;
+    uint64_t room = ARM_DEPTH - VENDORS_CHUNK - 1;
+    enum bench_valid valid = BENCH_UNCHECKED;
+    struct arm_results results = {0};
+    struct span span = {0};
+    struct bench_pace pace;
+    uint64_t n;
+
+    /* A CPU thread reads the proxy's ring, a NIC the others. */
+    r->args.ring = arm->post == VENDORS_DESCRIPTOR ? (uint8_t *)r->host.device + HOST_RING_AT
+                                                   : r->memory.device;
+    bench_samples_clear(&r->samples);
+    enum bench_status status = compare(r, library, arm, &valid, &results);
+    for (uint64_t i = 0; i < options->repetitions && !r->broken; i++) {
+        uint64_t warmup = options->warmup_iters < room ? options->warmup_iters : room;
+        bench_pace_start(&pace, r->b, arm->system);
+        while ((n = bench_pace_next(&pace, VENDORS_CHUNK)) > 0) {
+            status =
+                bench_worse(status, sample(r, library, arm, (uint32_t)warmup, (uint32_t)n, &span));
+            if (r->broken)
+                return status;
+            warmup = WARM;
+        }
+    }
+    if (valid == BENCH_UNCHECKED)
+        return status;
+    status = bench_worse(status, check_clock(r, arm, &span));
+    return bench_worse(status, report(r, arm, valid, results.notes));
+}
+
+/* ---- One library ---- */
+
+static enum bench_status run_library(struct run *r, const struct vendors_library *library,
+                                     const char *nvcc, const char *path)
+{
+    char *text = version_text[library - vendors_library];
+    char folder[VENDORS_PATH_BYTES], why[VENDORS_WHY_BYTES];
+    struct vendors_image image;
+
+    if (!vendors_find_headers(library, nvcc, path, folder, why))
+        return bench_skip(r->b, "%s: %s", library->name, why);
+    vendors_version(library, folder, text, sizeof(version_text[0]));
+    r->text = text;
+    if (vendors_compile(library, nvcc, r->arch, folder, &image, why))
+        return bench_skip(r->b,
+                          "%s: our source, made for %s %s, does not compile over %s in %s: %s",
+                          library->name, library->vendor, library->made_for, text, folder, why);
+    int error = r->backend->load(r->gpu, image.bytes, image.size);
+    free(image.bytes);
+    if (error)
+        return bench_fail(r->b, "%s: %s", library->name, db_gpu_error_text());
+
+    enum bench_status status = BENCH_SKIPPED;
+    for (size_t i = 0; i < VENDORS_ARMS_MAX && library->arm[i].system && !r->broken; i++)
+        status = bench_worse(status, measure(r, library, &library->arm[i]));
+    return status;
+}
+
+/* ---- All of them ---- */
+
+static enum bench_status set_up(struct run *r)
+{
+    struct db_gpu_properties properties;
+    uint64_t hz;
+
+    if (bench_samples_init(&r->samples, bench_capacity(r->b)))
+        return bench_fail(r->b, "no memory for the samples");
+    r->ticks = malloc(VENDORS_CHUNK * sizeof(*r->ticks));
+    if (!r->ticks)
+        return bench_fail(r->b, "no memory for the ticks");
+    if (r->backend->alloc(r->gpu, DB_GPU_MEMORY_GPU, GPU_BYTES, &r->memory) ||
+        r->backend->alloc(r->gpu, DB_GPU_MEMORY_HOST, HOST_BYTES, &r->host) ||
+        r->backend->properties(r->gpu, &properties) || r->backend->clock_hz(r->gpu, &hz))
+        return bench_fail(r->b, "%s", db_gpu_error_text());
+    snprintf(r->arch, sizeof(r->arch), "sm_%u", properties.capability);
+    r->hz = (double)hz;
+
+    uint8_t *memory = r->memory.device, *host = r->host.device;
+    r->args = (struct arm_args){
+        .record = (uint32_t *)(void *)(memory + RECORD_AT),
+        .doorbell = (uint64_t *)(void *)host,
+        .credit = (uint32_t *)(void *)(host + CREDIT_AT),
+        .cq = memory + CQ_AT,
+        .state = memory + STATE_AT,
+        .ticks = (uint64_t *)(void *)(memory + TICKS_AT),
+        .results = (struct arm_results *)(void *)(memory + RESULTS_AT),
+        .laddr = VENDORS_LADDR,
+        .raddr = VENDORS_RADDR,
+        .value = VENDORS_VALUE,
+        .bytes = VENDORS_BYTES,
+        .pause_ticks = VENDORS_PAUSE_TICKS,
+    };
+    return BENCH_PASS;
+}
+
+enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path)
+{
+    struct run r = {.b = b, .gpu = gpu, .backend = gpu->backend};
+    char nvcc[VENDORS_PATH_BYTES], why[VENDORS_WHY_BYTES];
+
+    if (strcmp(gpu->backend->kind, "cuda") != 0)
+        return bench_skip(b, "the vendors' device code needs a GPU; --gpu cuda uses one");
+    if (!vendors_find_nvcc(nvcc, why))
+        return bench_skip(b, "the vendors' device code is compiled on this machine: %s", why);
+
+    enum bench_status status = set_up(&r);
+    if (status == BENCH_PASS) {
+        status = BENCH_SKIPPED;
+        for (size_t i = 0; i < VENDORS_LIBRARIES && !r.broken; i++)
+            status = bench_worse(status, run_library(&r, &vendors_library[i], nvcc, path));
+    }
+    if (r.memory.device)
+        r.backend->free(gpu, &r.memory);
+    if (r.host.device)
+        r.backend->free(gpu, &r.host);
+    free(r.ticks);
+    bench_samples_free(&r.samples);
+    return status;
+}
