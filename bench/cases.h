@@ -13,5 +13,13 @@ extern const struct bench_case bench_case_one_op;
 extern const struct bench_case bench_case_ordering;
 extern const struct bench_case bench_case_inline;
 extern const struct bench_case bench_case_rate;
+extern const struct bench_case bench_case_issue;
+extern const struct bench_case bench_case_clock;
+extern const struct bench_case bench_case_proxy_enqueue;
+extern const struct bench_case bench_case_loaded;
+extern const struct bench_case bench_case_proxy_rate;
+extern const struct bench_case bench_case_payload;
+extern const struct bench_case bench_case_warmth;
+extern const struct bench_case bench_case_idle;
 
 #endif

@@ -35,17 +35,21 @@ enum bench_status puts_setup(struct bench *b, uint32_t max_bytes)
     enum bench_status status = transport_open(b, t);
     if (status != BENCH_PASS)
         return status;
-    struct db_queue_attr attr = transport_queue_attr(b, DEPTH);
+    struct db_queue_attr attr = transport_queue_attr(b, t, DEPTH);
+    puts->ring = attr.ring;
     status = transport_connect(b, t, &attr, &puts->pair);
-    if (status != BENCH_PASS)
-        return status;
-    status = transport_alloc(b, t, 2ull * PUTS_CHUNK * puts->max_bytes, &puts->payloads);
-    if (status != BENCH_PASS)
-        return status;
-    if (t->gpu->backend->alloc(t->gpu, DB_GPU_MEMORY_HOST, (2 * PUTS_CHUNK + 1) * sizeof(uint64_t),
-                               &puts->results))
-        return bench_fail(b, "%s", db_gpu_error_text());
-    return BENCH_PASS;
+    if (status == BENCH_PASS)
+        status = transport_alloc(b, t, 2ull * PUTS_CHUNK * puts->max_bytes, &puts->payloads);
+    if (status == BENCH_PASS)
+        status = transport_block_alloc(b, t, sizeof(struct puts_results), &puts->results);
+    if (status == BENCH_PASS)
+        status = transport_block_alloc(b, t, (size_t)PUTS_CHUNK * puts->max_bytes, &puts->sources);
+    puts->memory = puts->payloads.buffer.host;
+    if (status == BENCH_PASS && !puts->memory)
+        puts->memory = puts->copied = malloc(puts->payloads.buffer.bytes);
+    if (status == BENCH_PASS && !puts->memory)
+        status = bench_fail(b, "no memory for a copy of the payloads");
+    return status;
 }
 
 void puts_teardown(struct bench *b)
@@ -53,42 +57,58 @@ void puts_teardown(struct bench *b)
     struct puts *puts = b->state;
     if (!puts)
         return;
-    if (puts->results.host)
-        puts->transport.gpu->backend->free(puts->transport.gpu, &puts->results);
+    free(puts->copied);
+    transport_block_free(&puts->transport, &puts->results);
+    transport_block_free(&puts->transport, &puts->sources);
     transport_free(&puts->transport, &puts->payloads);
-    transport_disconnect(&puts->pair);
+    transport_disconnect(&puts->transport, &puts->pair);
     transport_close(&puts->transport);
     bench_samples_free(&puts->issue);
     bench_samples_free(&puts->complete);
     free(puts);
 }
 
+/* Between the payloads and the copy that the host has of those in GPU memory. */
+static enum bench_status copy_payloads(struct bench *b, struct puts *puts, bool to_gpu)
+{
+    struct db_gpu *gpu = puts->transport.gpu;
+    const struct db_gpu_buffer *buffer = &puts->payloads.buffer;
+
+    if (!puts->copied)
+        return BENCH_PASS;
+    if (gpu->backend->copy(gpu, to_gpu ? buffer->device : puts->copied,
+                           to_gpu ? puts->copied : buffer->device, buffer->bytes))
+        return bench_fail(b, "%s", db_gpu_error_text());
+    return BENCH_PASS;
+}
+
 static uint8_t *target_of(struct puts *puts, uint32_t slot)
 {
-    return (uint8_t *)puts->payloads.buffer.host + (uint64_t)(PUTS_CHUNK + slot) * puts->max_bytes;
+    return puts->memory + (uint64_t)(PUTS_CHUNK + slot) * puts->max_bytes;
 }
 
 /* New sources, and targets that hold none of them. */
-static void fill(const struct bench *b, struct puts *puts, uint32_t bytes, uint32_t count)
+static enum bench_status fill(struct bench *b, struct puts *puts, uint32_t bytes, uint32_t count)
 {
     for (uint32_t slot = 0; slot < count; slot++) {
-        uint8_t *source = (uint8_t *)puts->payloads.buffer.host + (uint64_t)slot * puts->max_bytes;
+        uint8_t *source = puts->memory + (uint64_t)slot * puts->max_bytes;
         bench_payload_fill(source, bytes, b->options->seed, puts->round + slot);
         memset(target_of(puts, slot), 0, puts->max_bytes);
     }
+    memcpy(puts->sources.host, puts->memory, (size_t)count * puts->max_bytes);
+    enum bench_status status = transport_block_store(b, &puts->transport, &puts->sources);
+    return status == BENCH_PASS ? copy_payloads(b, puts, true) : status;
 }
 
 /* Every payload of the chunk arrived, byte for byte. */
-static enum bench_status check(const struct bench *b, struct puts *puts, uint32_t bytes,
-                               uint32_t count, enum bench_valid *valid)
+static enum bench_status check(struct bench *b, struct puts *puts, uint32_t bytes, uint32_t count,
+                               enum bench_valid *valid)
 {
-    for (uint32_t slot = 0; slot < count; slot++) {
-        enum bench_status status =
-            bench_check_payload(b, valid, target_of(puts, slot), bytes, puts->round + slot);
-        if (status != BENCH_PASS)
-            return status;
-    }
-    return BENCH_PASS;
+    enum bench_status status = copy_payloads(b, puts, false);
+
+    for (uint32_t slot = 0; slot < count && status == BENCH_PASS; slot++)
+        status = bench_check_payload(b, valid, target_of(puts, slot), bytes, puts->round + slot);
+    return status;
 }
 
 /* `warmup` puts nobody times, then `count` that are. */
@@ -97,12 +117,12 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
 {
     struct puts *puts = b->state;
     struct transport *t = &puts->transport;
-    uint64_t *ticks = puts->results.host, *device_ticks = puts->results.device;
-    int32_t *status = (int32_t *)(void *)(ticks + (size_t)2 * PUTS_CHUNK);
+    struct puts_results *results = puts->results.host, *on_gpu = puts->results.buffer.device;
     uint32_t slots = warmup + count < PUTS_CHUNK ? warmup + count : PUTS_CHUNK;
     struct bench_put_args args = {
         .qp = puts->pair.qp[0],
-        .payloads = {.laddr = puts->payloads.keys.iova,
+        .payloads = {.source = puts->sources.buffer.device,
+                     .laddr = puts->payloads.keys.iova,
                      .raddr = puts->payloads.keys.iova + (uint64_t)PUTS_CHUNK * puts->max_bytes,
                      .lkey = puts->payloads.keys.lkey,
                      .rkey = puts->payloads.keys.rkey,
@@ -111,28 +131,32 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
                      .slots = slots},
         .inlined = variant->inlined,
         .order = variant->order,
-        .record = puts->pair.qp[0]->with_record,
+        .record = puts->pair.record,
         .warmup = warmup,
         .count = count,
-        .issue = device_ticks,
-        .complete = device_ticks + PUTS_CHUNK,
-        .status = (int32_t *)(void *)(device_ticks + (size_t)2 * PUTS_CHUNK),
+        .issue = on_gpu->issue,
+        .complete = on_gpu->complete,
+        .status = on_gpu->status,
+        .span = &on_gpu->span,
     };
 
-    fill(b, puts, variant->bytes, slots);
-    *status = DB_OK;
-    enum bench_status result = transport_run(b, t, &bench_put, 1, 1, &args);
-    if (result == BENCH_PASS)
-        result = transport_check(b, &puts->pair, *status);
-    if (result != BENCH_PASS)
-        return result;
+    enum bench_status status = fill(b, puts, variant->bytes, slots);
+    if (status == BENCH_PASS)
+        status = transport_run(b, t, &bench_put, 1, 1, &args);
+    if (status == BENCH_PASS)
+        status = transport_block_fetch(b, t, &puts->results);
+    if (status == BENCH_PASS)
+        status = transport_check(b, &puts->pair, results->status[0]);
+    if (status != BENCH_PASS)
+        return status;
+    double ns_per_tick = transport_ns_per_tick(b, t, &results->span);
     for (uint32_t i = 0; i < count; i++) {
-        bench_samples_add(&puts->issue, (double)ticks[i] * t->ns_per_tick);
-        bench_samples_add(&puts->complete, (double)ticks[PUTS_CHUNK + i] * t->ns_per_tick);
+        bench_samples_add(&puts->issue, (double)results->issue[i] * ns_per_tick);
+        bench_samples_add(&puts->complete, (double)results->complete[i] * ns_per_tick);
     }
-    result = check(b, puts, variant->bytes, slots, valid);
+    status = check(b, puts, variant->bytes, slots, valid);
     puts->round += slots;
-    return result;
+    return status;
 }
 
 static enum bench_status report(struct bench *b, const struct puts_variant *variant,
@@ -144,9 +168,9 @@ static enum bench_status report(struct bench *b, const struct puts_variant *vari
         .system = "mini-gda",
         .config = {{"payload", variant->inlined ? "inline" : "pointer", 0},
                    {"ordering", puts_order_name(variant->order), 0},
-                   {"record", puts->pair.qp[0]->with_record == DB_WITH_RECORD ? "with" : "without",
-                    0},
-                   {"ring", "host memory", 0},
+                   {"record", puts->pair.record == DB_WITH_RECORD ? "with" : "without", 0},
+                   {"ring", transport_place(puts->ring), 0},
+                   {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
                    {"threads", NULL, 1},
                    {"queues", NULL, 1}},
         .metric = metric,
@@ -156,6 +180,28 @@ static enum bench_status report(struct bench *b, const struct puts_variant *vari
     };
     memcpy(record.references, references, sizeof(record.references));
     return bench_report(b, &record, samples);
+}
+
+/* A queue in error is of no further use; this takes its place. */
+static enum bench_status reconnect(struct bench *b)
+{
+    struct puts *puts = b->state;
+    struct transport *t = &puts->transport;
+    struct db_queue_attr attr = transport_queue_attr(b, t, DEPTH);
+
+    transport_disconnect(t, &puts->pair);
+    return transport_connect(b, t, &attr, &puts->pair);
+}
+
+/* An order that does not reach the ring may lose messages: that is no failure of the experiment,
+ * and what was measured until then does not count. */
+static enum bench_status lost(struct bench *b, const struct puts_variant *variant)
+{
+    const struct puts *puts = b->state;
+    enum bench_status status =
+        bench_degrade(b, "%s did not carry a put from a ring in %s, as it may not; no result",
+                      puts_order_name(variant->order), transport_place(puts->ring));
+    return bench_worse(status, reconnect(b));
 }
 
 enum bench_status puts_measure(struct bench *b, const struct puts_variant *variant)
@@ -176,10 +222,23 @@ enum bench_status puts_measure(struct bench *b, const struct puts_variant *varia
             warmup = 16; /* a new launch finds cold caches again */
         }
     }
+    bool covered = variant->order >= puts->pair.order;
+    if (status == BENCH_FAIL && !covered && !bench_given(b->options, BENCH_OPT_INJECT))
+        return lost(b, variant);
     if (status == BENCH_FAIL && valid != BENCH_INVALID)
         return status; /* nothing was measured to its end */
     status = bench_worse(
         status, report(b, variant, "issue", valid, variant->issue_reference, &puts->issue));
     return bench_worse(status, report(b, variant, "put_completion", valid,
                                       variant->complete_reference, &puts->complete));
+}
+
+enum bench_status puts_measure_all(struct bench *b, const struct puts_variant *variants,
+                                   size_t count)
+{
+    enum bench_status status = BENCH_PASS;
+
+    for (size_t i = 0; i < count && (status == BENCH_PASS || status == BENCH_DEGRADED); i++)
+        status = bench_worse(status, puts_measure(b, &variants[i]));
+    return status;
 }

@@ -12,11 +12,23 @@
 /* Payloads lie this many slots deep, so that each put of a chunk writes memory of its own. */
 #define PUTS_CHUNK 2000u
 
+/* What the kernels of an experiment write. */
+struct puts_results {
+    uint64_t issue[PUTS_CHUNK]; /* ticks */
+    uint64_t complete[PUTS_CHUNK];
+    struct bench_span span;
+    int32_t status[2];
+};
+
 struct puts {
     struct transport transport;
     struct transport_pair pair;
     struct transport_memory payloads; /* sources in the first half, targets in the second */
-    struct db_gpu_buffer results;     /* [2 * PUTS_CHUNK] ticks, then a status */
+    struct transport_block results;   /* a struct puts_results */
+    struct transport_block sources;   /* of inline puts */
+    uint8_t *memory;                  /* the payloads for the host: themselves, or `copied` */
+    uint8_t *copied;                  /* of payloads in GPU memory; else NULL */
+    enum db_memory ring;
     struct bench_samples issue;
     struct bench_samples complete;
     uint32_t max_bytes;
@@ -41,7 +53,12 @@ const char *puts_order_name(enum db_order order);
 enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);
 void puts_teardown(struct bench *b);
 
-/* Measures one variant and reports both results. */
+/* Measures one variant and reports both results. BENCH_DEGRADED, without results, when an order
+ * that does not reach the ring lost a message. */
 enum bench_status puts_measure(struct bench *b, const struct puts_variant *variant);
+
+/* One after the other, until one fails. */
+enum bench_status puts_measure_all(struct bench *b, const struct puts_variant *variants,
+                                   size_t count);
 
 #endif

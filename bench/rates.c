@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting rates, measured and checked; see rates.h.
+ * Posting rates, measured; see rates.h. Whether what was put is there: rates_check.c.
  */
 #include "rates.h"
 
@@ -11,20 +11,8 @@
 #define DEPTH 1024
 
 /* A run is as long as this, from the rate of a first short one. */
-#define RUN_NS      100000000.0
-#define FIRST_PUTS  16384u
-#define WORDS_BYTES (BENCH_RATE_SLOTS * sizeof(uint64_t)) /* of one thread on one queue */
-
-/* What the kernel's arguments point to, in one buffer. */
-struct tables {
-    struct db_qp *qps[RATES_QUEUES_MAX];
-    uint64_t raddr[RATES_QUEUES_MAX];
-    uint32_t rkey[RATES_QUEUES_MAX];
-    uint64_t start_ns[RATES_THREADS_MAX];
-    uint64_t end_ns[RATES_THREADS_MAX];
-    int32_t status[RATES_THREADS_MAX];
-    uint8_t payload[DB_MAX_INLINE];
-};
+#define RUN_NS     100000000.0
+#define FIRST_PUTS 16384u
 
 enum bench_status rates_setup(struct bench *b)
 {
@@ -35,31 +23,16 @@ enum bench_status rates_setup(struct bench *b)
     enum bench_status status = transport_open(b, &rates->transport);
     if (status != BENCH_PASS)
         return status;
-    struct db_gpu *gpu = rates->transport.gpu;
-    if (gpu->backend->alloc(gpu, DB_GPU_MEMORY_HOST, sizeof(struct tables), &rates->tables))
-        return bench_fail(b, "%s", db_gpu_error_text());
-    return BENCH_PASS;
+    rates->attr = transport_queue_attr(b, &rates->transport, DEPTH);
+    return transport_block_alloc(b, &rates->transport, sizeof(struct rates_tables), &rates->tables);
 }
 
-/* Queues and targets for one variant; the last variant's queues that suit are kept. */
-static enum bench_status prepare(struct bench *b, const struct rates_variant *variant)
+static void end(struct rates *rates)
 {
-    struct rates *rates = b->state;
-    struct transport *t = &rates->transport;
-    struct db_queue_attr attr = transport_queue_attr(b, DEPTH);
-    uint64_t threads = (uint64_t)variant->ctas * variant->threads;
-    size_t bytes = (size_t)variant->queues * threads * WORDS_BYTES;
-
-    while (rates->pairs < variant->queues) {
-        struct transport_pair *pair = &rates->pair[rates->pairs++];
-        enum bench_status status = transport_connect(b, t, &attr, pair);
-        if (status != BENCH_PASS)
-            return status;
-    }
-    if (bytes <= rates->targets.buffer.bytes)
-        return BENCH_PASS;
-    transport_free(t, &rates->targets);
-    return transport_alloc(b, t, bytes, &rates->targets);
+    for (uint32_t i = 0; i < rates->pairs; i++)
+        transport_disconnect(&rates->transport, &rates->pair[i]);
+    transport_free(&rates->transport, &rates->targets);
+    transport_block_free(&rates->transport, &rates->tables);
 }
 
 void rates_teardown(struct bench *b)
@@ -67,122 +40,113 @@ void rates_teardown(struct bench *b)
     struct rates *rates = b->state;
     if (!rates)
         return;
-    for (uint32_t i = 0; i < rates->pairs; i++)
-        transport_disconnect(&rates->pair[i]);
-    transport_free(&rates->transport, &rates->targets);
-    if (rates->tables.host)
-        rates->transport.gpu->backend->free(rates->transport.gpu, &rates->tables);
+    end(rates);
     transport_close(&rates->transport);
     free(rates);
 }
 
-/* Launches the kernel; the rate in puts a nanosecond, from the first start to the last end. */
-static enum bench_status launch(struct bench *b, const struct rates_variant *variant, uint64_t puts,
-                                double *rate)
+enum bench_status rates_begin_detached(struct bench *b, struct rates *rates,
+                                       const struct transport *open)
 {
-    struct rates *rates = b->state;
-    struct tables *tables = rates->tables.host, *device = rates->tables.device;
-    uint32_t threads = variant->ctas * variant->threads;
-    struct bench_rate_args args = {
-        .qps = device->qps,
-        .raddr = device->raddr,
-        .rkey = device->rkey,
-        .queues = variant->queues,
-        .sharing = variant->sharing,
-        .order = rates->pair[0].qp[0]->order,
-        .batch = variant->batch,
-        .bytes = variant->bytes,
-        .payload = (uintptr_t)device->payload,
-        .puts = puts,
-        .start_ns = device->start_ns,
-        .end_ns = device->end_ns,
-        .status = device->status,
+    *rates = (struct rates){.transport = *open, .detached = true};
+    rates->attr = (struct db_queue_attr){
+        .depth = DEPTH,
+        .collapsed = true,
+        .gpu = open->gpu,
+        .ring = DB_MEMORY_GPU,
+        .cq = DB_MEMORY_GPU,
+        .record = DB_MEMORY_GPU,
+        .timeout_ns = b->options->timeout_ns,
     };
+    if (bench_given(b->options, BENCH_OPT_DEPTH))
+        rates->attr.depth = (uint32_t)b->options->depth;
+    return transport_block_alloc(b, &rates->transport, sizeof(struct rates_tables), &rates->tables);
+}
+
+void rates_end_detached(struct rates *rates)
+{
+    end(rates);
+}
+
+/* Queues and targets for one variant; the last variant's that suit are kept. */
+static enum bench_status prepare(struct bench *b, struct rates *rates,
+                                 const struct rates_variant *variant)
+{
+    struct transport *t = &rates->transport;
+    uint64_t threads = (uint64_t)variant->ctas * variant->threads;
+    size_t bytes = (size_t)(variant->queues * threads * RATES_WORDS_BYTES);
+
+    while (rates->pairs < variant->queues) {
+        struct transport_pair *pair = &rates->pair[rates->pairs++];
+        enum bench_status status = rates->detached ? transport_detach(b, t, &rates->attr, pair)
+                                                   : transport_connect(b, t, &rates->attr, pair);
+        if (status != BENCH_PASS)
+            return status;
+    }
+    if (rates->detached || bytes <= rates->targets.buffer.bytes)
+        return BENCH_PASS;
+    transport_free(t, &rates->targets);
+    return transport_alloc(b, t, bytes, &rates->targets);
+}
+
+/* Everything that the kernel's arguments point to. A detached queue begins empty. */
+static enum bench_status fill_tables(struct bench *b, struct rates *rates,
+                                     const struct rates_variant *variant)
+{
+    struct rates_tables *tables = rates->tables.host;
+    uint64_t threads = (uint64_t)variant->ctas * variant->threads;
+
+    tables->running = (uint32_t)threads;
     for (uint32_t q = 0; q < variant->queues; q++) {
         tables->qps[q] = rates->pair[q].qp[0];
-        tables->raddr[q] = rates->targets.keys.iova + (uint64_t)q * threads * WORDS_BYTES;
+        tables->raddr[q] = rates->targets.keys.iova + q * threads * RATES_WORDS_BYTES;
         tables->rkey[q] = rates->targets.keys.rkey;
+        if (rates->detached && db_queue_reset(rates->pair[q].queue[0]))
+            return bench_fail(b, "%s", db_error_text());
     }
-    enum bench_status status =
-        transport_run(b, &rates->transport, &bench_rate, variant->ctas, variant->threads, &args);
-    uint64_t start = UINT64_MAX, end = 0;
+    return transport_block_store(b, &rates->transport, &rates->tables);
+}
+
+/* Launches the kernel; the rate in puts a nanosecond, from the first start to the last end. */
+static enum bench_status launch(struct bench *b, struct rates *rates,
+                                const struct rates_variant *variant, uint64_t puts, double *rate)
+{
+    struct rates_tables *tables = rates->tables.host, *on_gpu = rates->tables.buffer.device;
+    uint32_t threads = variant->ctas * variant->threads;
+    uint32_t players =
+        rates->detached ? (variant->queues + variant->threads - 1) / variant->threads : 0;
+    struct bench_rate_args args = {
+        .qps = on_gpu->qps,
+        .raddr = on_gpu->raddr,
+        .rkey = on_gpu->rkey,
+        .queues = variant->queues,
+        .blocks = variant->ctas,
+        .running = &on_gpu->running,
+        .timeout_ns = 2 * b->options->timeout_ns,
+        .sharing = variant->sharing,
+        .order = rates->pair[0].order,
+        .batch = variant->batch,
+        .bytes = variant->bytes,
+        .payload = (uintptr_t)on_gpu->payload,
+        .puts = puts,
+        .start_ns = on_gpu->start_ns,
+        .end_ns = on_gpu->end_ns,
+        .status = on_gpu->status,
+    };
+    enum bench_status status = fill_tables(b, rates, variant);
+    if (status == BENCH_PASS)
+        status = transport_run(b, &rates->transport, &bench_rate, variant->ctas + players,
+                               variant->threads, &args);
+    if (status == BENCH_PASS)
+        status = transport_block_fetch(b, &rates->transport, &rates->tables);
+    uint64_t first = UINT64_MAX, last = 0;
     for (uint32_t i = 0; i < threads && status == BENCH_PASS; i++) {
         uint32_t q = variant->sharing == BENCH_PRIVATE ? i : i / variant->threads;
         status = transport_check(b, &rates->pair[q % variant->queues], tables->status[i]);
-        start = tables->start_ns[i] < start ? tables->start_ns[i] : start;
-        end = tables->end_ns[i] > end ? tables->end_ns[i] : end;
+        first = tables->start_ns[i] < first ? tables->start_ns[i] : first;
+        last = tables->end_ns[i] > last ? tables->end_ns[i] : last;
     }
-    *rate = end > start ? (double)puts * threads / (double)(end - start) : 0;
-    return status;
-}
-
-/* ---- Whether every word holds what was put there last ---- */
-
-static uint32_t queues_of(const struct rates_variant *variant, uint32_t thread)
-{
-    uint32_t threads = variant->ctas * variant->threads;
-    return (variant->queues - thread + threads - 1) / threads;
-}
-
-/* The values of a thread's words on its n-th queue. */
-static void expect_words(const struct rates_variant *variant, uint32_t thread, uint32_t n,
-                         uint64_t puts, uint64_t *words)
-{
-    uint32_t queues = variant->sharing == BENCH_PRIVATE ? queues_of(variant, thread) : 1;
-    uint32_t batch = variant->sharing == BENCH_PRIVATE ? variant->batch : 1;
-    memset(words, 0, WORDS_BYTES);
-    for (uint64_t i = 0; i < puts; i++)
-        if (i / batch % queues == n)
-            words[i % BENCH_RATE_SLOTS] = i + 1;
-}
-
-static enum bench_status check_thread(struct bench *b, const struct rates_variant *variant,
-                                      uint32_t thread, uint32_t n, uint64_t puts)
-{
-    struct rates *rates = b->state;
-    uint32_t threads = variant->ctas * variant->threads;
-    uint32_t q = variant->sharing == BENCH_PRIVATE ? thread + n * threads
-                                                   : thread / variant->threads % variant->queues;
-    const uint64_t *words = (const uint64_t *)rates->targets.buffer.host +
-                            ((uint64_t)q * threads + thread) * BENCH_RATE_SLOTS;
-    uint64_t expected[BENCH_RATE_SLOTS];
-
-    expect_words(variant, thread, n, puts, expected);
-    for (uint32_t i = 0; i < BENCH_RATE_SLOTS; i++)
-        if (words[i] != expected[i])
-            return bench_fail(
-                b, "queue %u, thread %u: word %u at offset %zu is %llu, %llu was put", q, thread, i,
-                (size_t)((const uint8_t *)&words[i] - (const uint8_t *)rates->targets.buffer.host),
-                (unsigned long long)words[i], (unsigned long long)expected[i]);
-    return BENCH_PASS;
-}
-
-/* Payloads that are no words are one pattern for all. */
-static enum bench_status check(struct bench *b, const struct rates_variant *variant, uint64_t puts,
-                               enum bench_valid *valid)
-{
-    struct rates *rates = b->state;
-    uint32_t threads = variant->ctas * variant->threads;
-    enum bench_status status = BENCH_PASS;
-
-    if (!b->options->check)
-        return BENCH_PASS;
-    if (bench_given(b->options, BENCH_OPT_INJECT))
-        *((uint8_t *)rates->targets.buffer.host +
-          b->options->flip_offset % rates->targets.buffer.bytes) ^= 1;
-    for (uint32_t thread = 0; thread < threads && status == BENCH_PASS; thread++) {
-        uint32_t queues = variant->sharing == BENCH_PRIVATE ? queues_of(variant, thread) : 1;
-        for (uint32_t n = 0; n < queues && status == BENCH_PASS; n++) {
-            if (variant->bytes == sizeof(uint64_t)) {
-                status = check_thread(b, variant, thread, n, puts);
-                continue;
-            }
-            uint8_t *at = (uint8_t *)rates->targets.buffer.host +
-                          ((uint64_t)(thread + n * threads) * threads + thread) * WORDS_BYTES;
-            status = bench_check_payload(b, valid, at, variant->bytes, 0);
-        }
-    }
-    *valid = status == BENCH_PASS ? BENCH_VALID : BENCH_INVALID;
+    *rate = last > first ? (double)puts * threads / (double)(last - first) : 0;
     return status;
 }
 
@@ -199,12 +163,15 @@ static const char *sharing_name(const struct rates_variant *variant)
         return "slot hand-off";
     case BENCH_TICKET:
         return "ticket";
+    case BENCH_WARP:
+        return "warps of a block";
     default:
-        return "warp";
+        return "one warp";
     }
 }
 
-static enum bench_status report(struct bench *b, const struct rates_variant *variant, uint64_t puts,
+static enum bench_status report(struct bench *b, const struct rates *rates,
+                                const struct rates_variant *variant, uint64_t puts,
                                 enum bench_valid valid, const struct bench_samples *samples)
 {
     uint32_t threads = variant->ctas * variant->threads;
@@ -215,7 +182,10 @@ static enum bench_status report(struct bench *b, const struct rates_variant *var
                    {"threads", NULL, threads},
                    {"ctas", NULL, variant->ctas},
                    {"queues", NULL, variant->queues},
-                   {"batch", NULL, variant->batch}},
+                   {"batch", NULL, variant->batch},
+                   {"ring", transport_place(rates->attr.ring), 0},
+                   {"doorbell", rates->transport.forwarder ? "forwarded" : "direct", 0},
+                   {rates->detached ? "device" : NULL, "none: the GPU reclaims slots", 0}},
         .metric = "rate",
         .unit = "M msg/s",
         .msg_bytes = variant->bytes,
@@ -233,36 +203,49 @@ static uint64_t whole_batches(const struct rates_variant *variant, double puts)
     return (batches ? batches : 1) * variant->batch;
 }
 
-enum bench_status rates_measure(struct bench *b, const struct rates_variant *variant)
+static enum bench_status repeat(struct bench *b, struct rates *rates,
+                                const struct rates_variant *variant, uint64_t puts,
+                                enum bench_valid *valid, struct bench_samples *samples)
 {
-    struct rates *rates = b->state;
+    enum bench_status status = BENCH_PASS;
+    double rate = 0;
+
+    for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
+        status = rates_clear(b, rates);
+        if (status == BENCH_PASS)
+            status = launch(b, rates, variant, puts, &rate);
+        if (status == BENCH_PASS)
+            status = rates_check(b, rates, variant, puts, valid);
+        bench_samples_add(samples, rate * 1e3);
+    }
+    return status;
+}
+
+enum bench_status rates_measure(struct bench *b, struct rates *rates,
+                                const struct rates_variant *variant)
+{
     struct bench_samples samples = {0};
     uint32_t threads = variant->ctas * variant->threads;
     uint64_t puts = whole_batches(variant, (double)FIRST_PUTS / threads);
     enum bench_valid valid = BENCH_UNCHECKED;
     double rate = 0;
 
-    enum bench_status status = prepare(b, variant);
+    enum bench_status status = prepare(b, rates, variant);
     if (status != BENCH_PASS)
         return status;
     if (bench_samples_init(&samples, b->options->repetitions))
         return bench_fail(b, "no memory for the samples");
-    bench_payload_fill(((struct tables *)rates->tables.host)->payload, variant->bytes,
+    bench_payload_fill(((struct rates_tables *)rates->tables.host)->payload, variant->bytes,
                        b->options->seed, 0);
-    status = launch(b, variant, puts, &rate);
+    status = launch(b, rates, variant, puts, &rate);
     if (bench_given(b->options, BENCH_OPT_ITERS))
         puts = whole_batches(variant, (double)b->options->iters);
     else
         puts = whole_batches(variant, rate * RUN_NS / threads);
-    for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
-        memset(rates->targets.buffer.host, 0, rates->targets.buffer.bytes);
-        status = launch(b, variant, puts, &rate);
-        if (status == BENCH_PASS)
-            status = check(b, variant, puts, &valid);
-        bench_samples_add(&samples, rate * 1e3);
-    }
+    if (status == BENCH_PASS)
+        status = repeat(b, rates, variant, puts, &valid, &samples);
     if (status == BENCH_PASS || valid == BENCH_INVALID)
-        status = bench_worse(status, report(b, variant, puts, valid, &samples));
+        status = bench_worse(status, report(b, rates, variant, puts, valid, &samples));
     bench_samples_free(&samples);
     return status;
 }

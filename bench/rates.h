@@ -10,7 +10,7 @@
 #include "transport.h"
 
 #define RATES_QUEUES_MAX  64u
-#define RATES_THREADS_MAX 4096u
+#define RATES_THREADS_MAX 32768u
 
 /* How threads post. Private queues: thread t has the queues t, t + threads, ...; shared ones: the
  * threads of block i share queue i modulo queues. */
@@ -24,13 +24,35 @@ struct rates_variant {
     const char *reference[BENCH_REFERENCES_MAX];
 };
 
+#define RATES_WORDS_BYTES (BENCH_RATE_SLOTS * sizeof(uint64_t)) /* of one thread on one queue */
+
+/* What the kernel's arguments point to, in one block. */
+struct rates_tables {
+    struct db_qp *qps[RATES_QUEUES_MAX];
+    uint64_t raddr[RATES_QUEUES_MAX];
+    uint32_t rkey[RATES_QUEUES_MAX];
+    uint64_t start_ns[RATES_THREADS_MAX];
+    uint64_t end_ns[RATES_THREADS_MAX];
+    int32_t status[RATES_THREADS_MAX];
+    uint8_t payload[DB_MAX_INLINE];
+    uint32_t running __attribute__((aligned(128)));
+};
+
 struct rates {
     struct transport transport;
+    bool detached; /* no device: other blocks of the kernel play it, and no data moves */
+    struct db_queue_attr attr;
     struct transport_pair pair[RATES_QUEUES_MAX];
     uint32_t pairs;
     struct transport_memory targets;
-    struct db_gpu_buffer tables; /* what struct bench_rate_args points to */
+    struct transport_block tables; /* a struct rates_tables */
 };
+
+/* rates_check.c: forgets what an earlier run put; and whether all of a run's puts are there. */
+enum bench_status rates_clear(struct bench *b, struct rates *rates);
+enum bench_status rates_check(struct bench *b, struct rates *rates,
+                              const struct rates_variant *variant, uint64_t puts,
+                              enum bench_valid *valid);
 
 #define RATES_USES (BENCH_USES_TRANSPORT | BENCH_USE(CHECK) | BENCH_USE(SEED) | BENCH_USE(INJECT))
 
@@ -38,7 +60,14 @@ struct rates {
 enum bench_status rates_setup(struct bench *b);
 void rates_teardown(struct bench *b);
 
+/* The same over detached queues, with everything but the doorbell in GPU memory, on a GPU that is
+ * open; for use within a case whose b->state is its own. */
+enum bench_status rates_begin_detached(struct bench *b, struct rates *rates,
+                                       const struct transport *open);
+void rates_end_detached(struct rates *rates);
+
 /* Runs one variant b->options->repetitions times and reports its rate. */
-enum bench_status rates_measure(struct bench *b, const struct rates_variant *variant);
+enum bench_status rates_measure(struct bench *b, struct rates *rates,
+                                const struct rates_variant *variant);
 
 #endif

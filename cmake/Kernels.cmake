@@ -18,7 +18,7 @@ else()
 endif()
 
 set(db_kernel_flags "")
-set(db_cuda_version "")
+set(db_cuda_version 0)
 if(nvcc)
     execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE nvcc_says ERROR_QUIET
         RESULT_VARIABLE nvcc_fails)
@@ -50,8 +50,8 @@ else()
 endif()
 
 # db_add_kernels(target prefix source...): adds to `target` an object with the fat binaries of the
-# sources, as `<prefix>_images[]` (struct db_gpu_image) and
-# `<prefix>_image_count` (size_t).
+# sources: `<prefix>_images[]` (struct db_gpu_image), `<prefix>_image_count` (size_t), and the CUDA
+# version that made them, `<prefix>_cuda_version` (uint32_t, 1000 * major + 10 * minor).
 function(db_add_kernels target prefix)
     set(stem ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_images)
     set(fatbins "")
@@ -63,10 +63,11 @@ function(db_add_kernels target prefix)
             get_filename_component(name ${source} NAME_WE)
             set(fatbin ${CMAKE_CURRENT_BINARY_DIR}/${prefix}_${name}.fatbin)
             add_custom_command(OUTPUT ${fatbin}
-                COMMAND ${nvcc} -x cu -std=c++17 -Werror all-warnings -fatbin ${db_kernel_flags}
-                    -I${PROJECT_SOURCE_DIR}/include -MD -MF ${fatbin}.d -o ${fatbin}
+                COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh ${fatbin}.report
+                    ${nvcc} -x cu -std=c++17 -Werror all-warnings -Xptxas -v -fatbin
+                    ${db_kernel_flags} -I${PROJECT_SOURCE_DIR}/include -MD -MF ${fatbin}.d -o ${fatbin}
                     ${CMAKE_CURRENT_SOURCE_DIR}/${source}
-                DEPENDS ${source} DEPFILE ${fatbin}.d VERBATIM
+                DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/nvcc.sh DEPFILE ${fatbin}.d VERBATIM
                 COMMENT "Compiling GPU kernels of ${source}")
             list(APPEND fatbins ${fatbin})
             string(APPEND blobs "BLOB(${count}, \"${fatbin}\");\n")

@@ -131,6 +131,8 @@ int db_queue_endpoint(const struct db_queue *queue, struct db_endpoint *endpoint
 
     if (!device)
         return db_fail(-EINVAL, "a detached queue cannot be connected; it has no device");
+    if (queue->proxied)
+        return db_queue_proxied_endpoint(queue, endpoint);
     *endpoint = (struct db_endpoint){
         .qpn = queue->qp->qpn,
         .psn = queue->psn,
@@ -145,6 +147,8 @@ int db_queue_connect_remote(struct db_queue *queue, const struct db_endpoint *en
 {
     if (!queue->device)
         return db_fail(-EINVAL, "a detached queue cannot be connected; it has no device");
+    if (queue->proxied)
+        return db_queue_proxied_connect(queue, endpoint);
     if (queue->peer_qpn)
         return db_fail(-EINVAL, "QP %#x is connected to QP %#x; db_queue_reset() comes first",
                        queue->qp->qpn, queue->peer_qpn);
@@ -171,7 +175,7 @@ int db_queue_connect(struct db_queue *a, struct db_queue *b)
     if (error || a == b)
         return error;
     error = db_queue_connect_remote(b, &at_a);
-    if (error)
+    if (error && !a->proxied)
         db_queue_reset(a);
     return error;
 }
@@ -180,6 +184,10 @@ int db_queue_reset(struct db_queue *queue)
 {
     struct db_prm prm;
 
+    if (queue->proxied)
+        return db_fail(-EOPNOTSUPP,
+                       "a proxied queue shares its worker's queue pair, which stays as "
+                       "it is; destroy the proxy and create another");
     if (queue->device) {
         db_prm_begin(&prm, 2RST_QP, query_qp_in, rst2init_qp_out);
         db_prm_set(prm.in, m5_query_qp_in_qpn, queue->qp->qpn);

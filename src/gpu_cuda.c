@@ -104,6 +104,18 @@ static int prepare(struct db_gpu_cuda *cuda)
     return error;
 }
 
+/* Every call that frees something would wait for the kernel that does not end, so all is kept until
+ * the process ends; in a list, where tools that look for leaks find it. */
+static void keep_lost(struct db_gpu_cuda *cuda)
+{
+    static struct db_gpu_cuda *lost;
+
+    cuda->next_lost = __atomic_load_n(&lost, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&lost, &cuda->next_lost, cuda, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        continue;
+}
+
 static void cuda_close(struct db_gpu *gpu)
 {
     struct db_gpu_cuda *cuda = (struct db_gpu_cuda *)gpu;
@@ -111,8 +123,10 @@ static void cuda_close(struct db_gpu *gpu)
 
     while (cuda->grids && !cuda->broken)
         cuda_wait(cuda->grids, 0);
-    if (cuda->broken)
-        return; /* every call that frees something would wait for the kernel that does not end */
+    if (cuda->broken) {
+        keep_lost(cuda);
+        return;
+    }
     if (cuda->context && cuda_enter(cuda) == 0) {
         cuda_memory_end(cuda);
         for (uint32_t i = 0; i < cuda->image_count; i++)

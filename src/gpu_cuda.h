@@ -48,7 +48,9 @@ struct db_gpu_cuda {
     uint32_t image_count;
     struct cuda_memory *memory;
     struct db_gpu_grid *grids;
-    bool broken; /* a kernel faulted or does not end: nothing of it is ever freed */
+    bool broken;              /* a kernel faulted or does not end: nothing of it is ever freed */
+    struct db_gpu_grid *lost; /* what was in flight then */
+    struct db_gpu_cuda *next_lost; /* of the GPUs that were closed broken */
 };
 
 struct db_gpu_grid {

@@ -6,6 +6,7 @@
 #include "gpu_cuda.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,7 +185,7 @@ static int register_pages(struct db_gpu_cuda *cuda, enum db_gpu_pages kind, uint
         as_io = driver->host_register(first, bytes, flags | CUDA_HOST_IOMEMORY);
         if (as_io == CUDA_OK)
             return 0;
-        strncat(io_text, cuda_result_text(driver, as_io), sizeof(io_text) - 1);
+        snprintf(io_text, sizeof(io_text), "%s", cuda_result_text(driver, as_io));
     }
     int result = driver->host_register(first, bytes, flags);
     if (result == CUDA_OK)

@@ -250,18 +250,17 @@ int cuda_wait(struct db_gpu_grid *grid, uint64_t deadline_ns)
     }
     int result = cuda->broken ? CUDA_OK : ask_until(grid, deadline_ns);
     int error = cuda_enter(cuda);
-    if (error) {
-        free(grid); /* its event and its stream stay with the context */
-        return error;
-    }
-    if (result == CUDA_OK) {
+    if (!error && result == CUDA_OK) {
         grid_free(grid);
         cuda_leave(cuda);
         return 0;
     }
+    grid->next = cuda->lost;
+    cuda->lost = grid;
+    if (error)
+        return error;
     /* A fault is of the whole context, and a kernel that runs on may still use all its memory. */
     cuda_leave(cuda);
-    free(grid);
     cuda->broken = true;
     if (result == CUDA_NOT_READY)
         return db_gpu_fail(-EIO,

@@ -35,7 +35,7 @@ static inline uint64_t db_prm_get(const void *structure, enum m5_prm_field field
 
     for (uint32_t i = 0; i < M5_PRM_WIDTH(field); i++) {
         uint32_t bit = M5_PRM_BIT(field) + i;
-        value = value << 1 | (bytes[bit / 8] >> (7 - bit % 8) & 1u);
+        value = value << 1 | ((uint32_t)bytes[bit / 8] >> (7 - bit % 8) & 1u);
     }
     return value;
 }

@@ -70,7 +70,7 @@ int db_queue_create(struct db_device *device, const struct db_queue_attr *attr,
     if (!device)
         return db_fail(-EINVAL,
                        "a queue needs an open device; db_queue_create_detached() does not");
-    return create(device, attr, queue);
+    return attr->proxy ? db_queue_proxied_create(device, attr, queue) : create(device, attr, queue);
 }
 
 int db_queue_create_detached(const struct db_queue_attr *attr, struct db_queue **queue)
@@ -89,7 +89,10 @@ void db_queue_destroy(struct db_queue *queue)
     if (!queue)
         return;
     struct db_device *device = queue->device;
-    end(queue);
+    if (queue->proxied)
+        db_queue_proxied_destroy(queue);
+    else
+        end(queue);
     free(queue);
     if (device)
         db_device_release(device);
@@ -121,6 +124,8 @@ int db_queue_query(struct db_queue *queue, struct db_queue_info *info)
     const struct db_queue_attr *attr = &queue->attr;
     struct db_prm prm;
 
+    if (queue->proxied)
+        return db_queue_proxied_query(queue, info);
     *info = (struct db_queue_info){
         .state = DB_QUEUE_DETACHED,
         .qpn = queue->qp->qpn,
@@ -201,7 +206,7 @@ int db_queue_check(struct db_queue *queue)
 {
     struct db_error why;
 
-    int error = db_queue_gpu_fetch(queue);
+    int error = queue->proxied ? db_queue_proxied_fetch(queue) : db_queue_gpu_fetch(queue);
     if (error)
         return error;
     switch (db_qp_error(queue->qp, &why)) {

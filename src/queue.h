@@ -19,6 +19,7 @@
 #include <doorbell/impl/qp.h>
 
 struct db_device;
+struct db_proxy_ring;
 struct mlx5dv_devx_obj;
 struct mlx5dv_devx_uar;
 struct mlx5dv_devx_umem;
@@ -56,6 +57,7 @@ struct db_queue {
     struct db_qp *qp;          /* the device view, then its slots' marks; with a GPU a copy of its
                                   constants, and of its words when they were fetched last */
     struct db_queue_on_gpu on_gpu;
+    struct db_proxy_ring *proxied; /* not NULL: of what follows, only peer_qpn is used */
 
     struct db_layout layout;
     uint8_t *memory;
@@ -115,6 +117,18 @@ int db_queue_gpu_store(struct db_queue *queue);
 
 /* Copies a piece of the layout that lies in GPU memory. */
 int db_queue_gpu_read(struct db_queue *queue, size_t at, size_t bytes, void *to);
+
+/* queue_proxied.c: the same for a queue whose attributes name a proxy. */
+int db_queue_proxied_create(struct db_device *device, const struct db_queue_attr *attr,
+                            struct db_queue **queue);
+void db_queue_proxied_destroy(struct db_queue *queue);
+int db_queue_proxied_query(struct db_queue *queue, struct db_queue_info *info);
+int db_queue_proxied_endpoint(const struct db_queue *queue, struct db_endpoint *endpoint);
+int db_queue_proxied_connect(struct db_queue *queue, const struct db_endpoint *endpoint);
+
+/* Brings queue->qp->done.error up to date. Returns 0, or why the queue failed when no operation is
+ * to blame: a negative errno with the sentence. */
+int db_queue_proxied_fetch(struct db_queue *queue);
 
 /* connect.c: RST to INIT, with a fresh packet sequence number. */
 int db_queue_init(struct db_queue *queue);

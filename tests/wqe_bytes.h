@@ -158,10 +158,13 @@ static inline struct cqe cqe_read(const uint8_t *at)
     return cqe;
 }
 
-/* Has the device written CQE number `count` of a ring of 2^depth_log2 there? */
+/* Has the device written CQE number `count` of a ring of 2^depth_log2 there? It stores the last 8
+ * bytes as one, so they are loaded as one. */
 static inline int cqe_is_there(const uint8_t *at, uint32_t depth_log2, uint64_t count)
 {
-    uint8_t op_own = __atomic_load_n(at + 63, __ATOMIC_ACQUIRE);
+    uint64_t tail = __atomic_load_n((const uint64_t *)(const void *)(at + 56), __ATOMIC_ACQUIRE);
+    uint8_t op_own;
+    memcpy(&op_own, (const uint8_t *)&tail + 7, 1);
     return op_own >> 4 != M5_CQE_INVALID && (op_own & 1) == (count >> depth_log2 & 1);
 }
 

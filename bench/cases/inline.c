@@ -39,7 +39,7 @@ static enum bench_status message_rates(struct bench *b)
         struct rates_variant variant = {BENCH_PRIVATE, 16, 1, 16, 16, sizes[i], {NULL}};
         if (i == 0)
             variant.reference[0] = "R216";
-        status = rates_measure(b, &variant);
+        status = rates_measure(b, b->state, &variant);
     }
     rates_teardown(b);
     b->state = NULL;

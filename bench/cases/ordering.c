@@ -22,10 +22,7 @@ static const struct puts_variant variants[] = {
 
 static enum bench_status run(struct bench *b)
 {
-    enum bench_status status = BENCH_PASS;
-    for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]) && status == BENCH_PASS; i++)
-        status = puts_measure(b, &variants[i]);
-    return status;
+    return puts_measure_all(b, variants, sizeof(variants) / sizeof(variants[0]));
 }
 
 const struct bench_case bench_case_ordering = {

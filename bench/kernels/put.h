@@ -13,7 +13,7 @@
 
 /* Where the payloads of successive puts lie: slot i modulo `slots`, `stride` bytes apart. */
 struct bench_payloads {
-    const uint8_t *source; /* laddr, for the kernel itself */
+    const uint8_t *source; /* what inline puts carry, in GPU memory; the same as at laddr */
     uint64_t laddr;
     uint64_t raddr;
     uint32_t lkey;

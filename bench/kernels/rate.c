@@ -15,27 +15,30 @@ PORT_FN uint64_t target_of(const struct bench_rate_args *args, uint32_t q)
     return args->raddr[q] + (uint64_t)rate_thread() * BENCH_RATE_SLOTS * sizeof(uint64_t);
 }
 
-PORT_FN void build(struct db_qp *qp, uint64_t index, uint64_t target, uint32_t rkey, uint64_t i,
-                   uint32_t flags)
+PORT_FN void build(const struct db_qp *qp, uint64_t index, uint64_t target, uint32_t rkey,
+                   uint64_t i, uint32_t flags)
 {
     db_build_write_value(qp, index, flags, target + i % BENCH_RATE_SLOTS * sizeof(uint64_t), rkey,
                          i + 1);
 }
 
 /* A batch for one doorbell. Payloads that are larger than a word all go to the same place. */
-PORT_FN void build_batch(const struct bench_rate_args *args, struct db_qp *qp, uint64_t index,
+PORT_FN void build_batch(const struct bench_rate_args *args, const struct db_qp *qp, uint64_t index,
                          uint64_t target, uint32_t rkey, uint64_t done)
 {
-    uint32_t blocks = db_inline_blocks(args->bytes);
+    uint32_t blocks = db_inline_blocks(args->bytes), last = args->batch - 1;
 
-    for (uint32_t i = 0; i < args->batch; i++) {
-        uint32_t flags = i + 1 == args->batch ? DB_SIGNALED : DB_UNSIGNALED;
-        if (args->bytes == sizeof(uint64_t))
-            build(qp, index + i, target, rkey, done + i, flags);
-        else
-            db_build_write_inline(qp, index + i * blocks, M5_OP_WRITE, flags, target, rkey,
-                                  (const void *)(uintptr_t)args->payload, args->bytes, 0);
+    if (args->bytes == sizeof(uint64_t)) {
+        PORT_UNROLL(5)
+        for (uint32_t i = 0; i < last; i++)
+            build(qp, index + i, target, rkey, done + i, DB_UNSIGNALED);
+        build(qp, index + last, target, rkey, done + last, DB_SIGNALED);
+        return;
     }
+    for (uint32_t i = 0; i <= last; i++)
+        db_build_write_inline(qp, index + i * blocks, M5_OP_WRITE,
+                              i == last ? DB_SIGNALED : DB_UNSIGNALED, target, rkey,
+                              (const void *)(uintptr_t)args->payload, args->bytes, 0);
 }
 
 /* A queue for each thread, which owns it. */
@@ -98,6 +101,7 @@ PORT_FN int post_shared(const struct bench_rate_args *args, enum bench_sharing s
     uint32_t q = port_block() % args->queues, rkey = args->rkey[q];
     uint64_t target = target_of(args, q);
     struct db_qp *qp = args->qps[q];
+    const struct db_qp here = db_qp_constants(qp);
     uint64_t index = 0;
 
     for (uint64_t i = 0; i < args->puts; i++) {
@@ -105,7 +109,7 @@ PORT_FN int post_shared(const struct bench_rate_args *args, enum bench_sharing s
             sharing == BENCH_LOCK ? db_claim_locked(qp, 1, &index) : db_claim_shared(qp, 1, &index);
         if (status)
             return status;
-        build(qp, index, target, rkey, i, DB_SIGNALED);
+        build(&here, index, target, rkey, i, DB_SIGNALED);
         if (sharing == BENCH_LOCK)
             db_publish_locked(qp, index, index + 1, order, DB_WITH_RECORD);
         else if (sharing == BENCH_HANDOFF)
@@ -130,13 +134,14 @@ PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order)
     uint32_t q = port_block() % args->queues, rkey = args->rkey[q];
     uint64_t target = target_of(args, q);
     struct db_qp *qp = args->qps[q];
+    const struct db_qp here = db_qp_constants(qp);
     uint64_t first = 0, index;
 
     for (uint64_t i = 0; i < args->puts; i++) {
         int status = db_claim_warp(qp, UINT32_MAX, &first, &index);
         if (status)
             return status;
-        build(qp, index, target, rkey, i, warp_flags());
+        build(&here, index, target, rkey, i, warp_flags());
         status = db_publish_warp(qp, UINT32_MAX, first, order, DB_WITH_RECORD);
         if (status)
             return status;

@@ -8,11 +8,18 @@
  * a warp post together (db_put_warp). A call on another kind than the queue is used with elsewhere
  * loses messages; the choice is one for the life of the queue. A thread or a warp that posts much
  * may take the queue for a while, which is faster: impl/owner.h.
+ *
+ * Who submits to the NIC, the calling thread or a proxy, was chosen with the queue, and the calls
+ * are the same, with the keys of db_queue_keys(); impl/push.h says how a source that uses one kind
+ * of queue alone leaves the other kind's code out. On a proxied queue what a call says of the ring
+ * is said of the proxy's ring, db_put_inline() takes exactly 8 bytes, and a shared or warp call on
+ * a queue that was made for one producer is refused with DB_ERROR_INVALID.
  */
 #ifndef DOORBELL_DEVICE_H
 #define DOORBELL_DEVICE_H
 
 #include "impl/owner.h"
+#include "impl/push.h"
 
 /* ---- One owner ---- */
 
@@ -40,6 +47,8 @@ PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
                    uint32_t bytes, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_memory(qp, false, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
     int status = db_claim(qp, 1, index);
     if (status)
         return status;
@@ -52,6 +61,8 @@ PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
 PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
                          uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_value(qp, false, raddr, rkey, value, index);
     int status = db_claim(qp, 1, index);
     if (status)
         return status;
@@ -65,6 +76,9 @@ PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
 PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const void *payload,
                           uint32_t bytes, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return bytes == 8 ? db_push_value(qp, false, raddr, rkey, port_ld_plain64(payload), index)
+                          : DB_ERROR_INVALID;
     if (bytes > DB_MAX_INLINE)
         return DB_ERROR_INVALID;
     uint32_t blocks = db_inline_blocks(bytes);
@@ -81,6 +95,9 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
 PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                        uint32_t lkey, uint32_t bytes, uint32_t imm, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_memory(qp, false, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey, bytes, imm,
+                              index);
     int status = db_claim(qp, 1, index);
     if (status)
         return status;
@@ -93,6 +110,8 @@ PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t
 PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
                    uint32_t bytes, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_memory(qp, false, DB_RING_GET, raddr, rkey, laddr, lkey, bytes, 0, index);
     int status = db_claim(qp, 1, index);
     if (status)
         return status;
@@ -106,6 +125,9 @@ PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
 PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                          uint32_t lkey, uint64_t addend, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_memory(qp, false, DB_RING_FETCH_ADD, raddr, rkey, laddr, lkey, 8, addend,
+                              index);
     int status = db_claim(qp, 1, index);
     if (status)
         return status;
@@ -121,17 +143,24 @@ PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
  */
 PORT_FN int db_wait(struct db_qp *qp, uint64_t index)
 {
+    if (db_is_proxied(qp))
+        return db_push_wait(qp, index);
     return db_wait_index(qp, index, false, PORT_ACQUIRE);
 }
 
 /* Waits for everything posted so far on the queue. */
 PORT_FN int db_flush(struct db_qp *qp)
 {
+    if (db_is_proxied(qp))
+        return db_push_flush(qp);
     return db_wait_queue(qp, false);
 }
 
 /* ---- Shared by any number of threads, each posting for itself ---- */
 
+/* Publishes the one WQE of `blocks` blocks (1 to DB_MAX_WQE_BLOCKS) at `index`, in its turn and
+ * ordered as the queue's placement asks. Returns DB_OK, or DB_ERROR_BROKEN when a predecessor never
+ * published. */
 PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
 {
     uint64_t end = index + blocks;
@@ -149,10 +178,13 @@ PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
 PORT_FN int db_put_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                           uint32_t lkey, uint32_t bytes, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_memory(qp, true, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
+    const struct db_qp here = db_qp_constants(qp);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
-    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    db_build_write(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
     return db_publish_shared(qp, *index, 1);
 }
 
@@ -160,22 +192,29 @@ PORT_FN int db_put_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint6
 PORT_FN int db_put_value_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
                                 uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_value(qp, true, raddr, rkey, value, index);
+    const struct db_qp here = db_qp_constants(qp);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
-    db_build_write_value(qp, *index, DB_SIGNALED, raddr, rkey, value);
+    db_build_write_value(&here, *index, DB_SIGNALED, raddr, rkey, value);
     return db_publish_shared(qp, *index, 1);
 }
 
 /* As db_wait(), by any number of threads at once. */
 PORT_FN int db_wait_shared(struct db_qp *qp, uint64_t index)
 {
+    if (db_is_proxied(qp))
+        return db_push_wait(qp, index);
     return db_wait_index(qp, index, true, PORT_ACQUIRE);
 }
 
 /* As db_flush(), by any number of threads at once. */
 PORT_FN int db_flush_shared(struct db_qp *qp)
 {
+    if (db_is_proxied(qp))
+        return db_push_flush(qp);
     return db_wait_queue(qp, true);
 }
 
@@ -215,6 +254,8 @@ PORT_FN int db_publish_warp(struct db_qp *qp, uint32_t mask, uint64_t first, enu
 PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
                         uint64_t laddr, uint32_t lkey, uint32_t bytes, uint64_t *index)
 {
+    if (db_is_proxied(qp))
+        return db_push_put_warp(qp, mask, raddr, rkey, laddr, lkey, bytes, index);
     uint64_t first;
     int status = db_claim_warp(qp, mask, &first, index);
     if (status)

@@ -7,11 +7,11 @@
  * Conventions, which the functions below do not repeat:
  *   - A function that can fail returns 0 or a negative errno value and leaves a sentence for the
  * user in db_error_text(). Nothing is half-created when it failed, and its result is NULL.
- *   - The library never prints, exits or aborts, and starts no thread.
+ *   - The library never prints, exits or aborts, and starts no thread but the workers of a proxy.
  *   - Any thread may call. Two threads may not use one handle at the same time, but for a device,
  *     which is for all. What a queue's device view points to is for device.h alone.
- *   - Handles may be destroyed in any order: a device lives until the last of its regions and
- * queues is gone. Destroying NULL does nothing.
+ *   - Handles may be destroyed in any order: a device lives until the last of its regions, queues
+ * and proxies is gone. Destroying NULL does nothing.
  *   - Calls take the time of the kernel's and the firmware's commands, tens of microseconds to
  *     milliseconds; none waits for a peer.
  */
@@ -28,7 +28,8 @@ extern "C" {
 
 struct db_device; /* an open NIC */
 struct db_region; /* memory that a NIC reaches */
-struct db_queue;  /* a queue pair and its completion queues */
+struct db_queue;  /* a queue pair and its completion queues; or a ring of a proxy */
+struct db_proxy;  /* CPU threads that submit for GPU threads */
 struct db_qp;     /* the same as device code sees it: impl/qp.h */
 
 struct db_gpu; /* gpu.h */
@@ -58,7 +59,8 @@ struct db_device_entry {
 /*
  * Lists the machine's RDMA devices, whatever their driver, in the order of libibverbs. Writes at
  * most `capacity` entries, which the caller owns, and the number of devices to `*count`. Opens each
- * device for a moment. -ENOSYS: the kernel has no RDMA support.
+ * device for a moment. -ENOSYS: the kernel has no RDMA support. inventory.h also
+ * tells of ports and GIDs.
  */
 int db_device_list(struct db_device_entry *entries, size_t capacity, size_t *count);
 
@@ -170,6 +172,81 @@ struct db_keys db_region_keys(const struct db_region *region);
 /* Operations that name its keys fail from now on. */
 void db_region_destroy(struct db_region *region);
 
+/* ---- Proxies: CPU threads that submit for GPU threads ---- */
+
+/* How a worker posts to its queue pair. */
+enum db_post {
+    DB_POST_VERBS, /* a batch is one ibv_post_send() of chained requests */
+    DB_POST_WQE,   /* WQEs that the worker writes into the same ring by itself */
+};
+
+/* What a worker does while its rings are empty. GPU threads cannot wake it: a sleep ends by
+ * db_proxy_wake() or after `sleep_ns`. */
+enum db_proxy_idle {
+    DB_IDLE_SPIN,     /* polls on: the shortest way, and a core in full use */
+    DB_IDLE_BACK_OFF, /* after `spin_ns`, naps of 1 us that double up to `sleep_ns` */
+    DB_IDLE_SLEEP,    /* after `spin_ns`, sleeps */
+};
+
+/* Which cores the workers run on. */
+enum db_proxy_pin {
+    DB_PIN_NEAR_NIC, /* each its own, of the NIC's NUMA node where it is known; none where the
+                        process has fewer than two cores beside those of the workers */
+    DB_PIN_CPUS,     /* as `cpus` says */
+    DB_PIN_NONE,     /* where the scheduler puts them */
+};
+
+#define DB_MAX_WORKERS 8
+
+/* Zero, or what a member says, is the default. */
+struct db_proxy_attr {
+    uint32_t workers; /* threads, each with its own queue pair, 1 to 8; 0: 1 */
+    uint32_t batch;   /* requests that a worker posts with one doorbell, 1 to 16; 0: 16 */
+    uint32_t depth;   /* requests in flight on each queue pair, a power of two; 0: 256 */
+    enum db_post post;
+    enum db_proxy_idle idle;
+    uint64_t spin_ns;  /* of polling before a worker naps or sleeps; 0: 50 us */
+    uint64_t sleep_ns; /* longest nap (0: 50 us) or sleep (0: 1 ms) */
+    enum db_proxy_pin pin;
+    uint32_t cpus[DB_MAX_WORKERS]; /* of each worker, with DB_PIN_CPUS */
+    uint64_t timeout_ns;           /* of db_proxy_stop(); 0: DB_TIMEOUT_NS */
+};
+
+/*
+ * Creates a proxy and starts its workers. Queues are created on it with db_queue_create(), up to 32
+ * for each worker; all queues of a worker share its queue pair, so they go to one peer. -EINVAL: a
+ * number that cannot be. -EOPNOTSUPP: DB_POST_WQE where libmlx5's queue pairs do not suit it.
+ * -ENOMEM: no memory, or none of the device's objects left. -EAGAIN: no more threads.
+ */
+int db_proxy_create(struct db_device *device, const struct db_proxy_attr *attr,
+                    struct db_proxy **proxy);
+
+/*
+ * Ends the workers when all that was pushed before is posted and complete, at the latest after
+ * `timeout_ns`; threads that still wait, or push later, are told that the proxy was stopped. -EIO:
+ * requests were not complete. Blocks for so long. A second stop does nothing.
+ */
+int db_proxy_stop(struct db_proxy *proxy);
+
+/* Ends the sleep of all workers, until they have had something to do, at most for a second: before
+ * the launch of a kernel that will push. */
+void db_proxy_wake(struct db_proxy *proxy);
+
+/* Stops the proxy and gives the handle back; what it has is freed when its last queue is gone. */
+void db_proxy_destroy(struct db_proxy *proxy);
+
+struct db_worker_info {
+    bool running;      /* false: stopped, ended, or its queue pair is in error */
+    int cpu;           /* that it is pinned to; -1: none */
+    uint32_t qpn;      /* of its queue pair */
+    uint64_t posts;    /* doorbells */
+    uint64_t requests; /* posted */
+    uint64_t cpu_ns;   /* of CPU time */
+};
+
+/* Tells what worker `worker`, from 1, has done so far. -EINVAL: there is no such worker. */
+int db_proxy_query(struct db_proxy *proxy, uint32_t worker, struct db_worker_info *info);
+
 /* ---- Queues ---- */
 
 /* The register that rings the NIC. */
@@ -186,10 +263,18 @@ enum db_scope {
     DB_SCOPE_SYSTEM, /* reaches all */
 };
 
+/* How GPU threads hand descriptors to a proxy: impl/ring.h says what each step is. */
+enum db_protocol {
+    DB_PROTOCOL_BEST,     /* tuned for one producer, else with an atomic for each reservation */
+    DB_PROTOCOL_BASELINE, /* the paper's: an atomic, a read of the worker's progress and a release
+                             for each descriptor */
+    DB_PROTOCOL_TUNED,    /* the paper's: one store of 16 bytes, by the one producer */
+};
+
 /* Zero, or what a member says, is the default; `depth` has none. */
 struct db_queue_attr {
     uint32_t depth;      /* of the send ring in blocks of 64 bytes, a power of two; a WQE takes 1 to
-                            16 of them */
+                            16 of them. Proxied: descriptors, 2 to 65536 */
     uint32_t cq_depth;   /* CQEs, a power of two, at least `depth`; 0: `depth` */
     uint32_t recv_depth; /* receives that may be posted, a power of two, made 4 at least; 0: none */
     bool collapsed; /* one CQE that is overwritten, instead of a ring of them; after an error it
@@ -204,17 +289,26 @@ struct db_queue_attr {
     enum db_uar uar;
     enum db_scope scope;
     uint64_t timeout_ns; /* of every device-side wait on the queue; 0: DB_TIMEOUT_NS */
+
+    /* Of a proxied queue, to which of the above only depth, gpu and timeout_ns apply. */
+    struct db_proxy *proxy; /* NULL: GPU threads post by themselves */
+    uint32_t worker;        /* of the proxy, from 1; 0: the one with the fewest queues */
+    uint32_t producers;     /* threads that push; 0: 1, else they use device.h's _shared calls */
+    enum db_protocol protocol;
+    enum db_memory progress; /* what the worker tells; GPU memory needs GDRCopy */
 };
 
 /* Longer than a NIC takes to give a silent peer up (2 s with the timers that connect sets). */
 #define DB_TIMEOUT_NS 10000000000ull
 
 /*
- * Creates a queue pair, not connected yet. -EINVAL: a depth that cannot be, GPU scope over host
- * memory, or GPU memory of no GPU. -EOPNOTSUPP: memory that the device cannot reach, a doorbell
- * that the GPU cannot, or no record where one is needed. -ENOMEM: no memory, or none of the
- * device's objects left. -EREMOTEIO: the device refused, with the status and the syndrome in the
- * sentence.
+ * Creates a queue pair, or a ring of a proxy, not connected yet. A proxied queue is used through
+ * the same calls of device.h, with the keys that db_queue_keys() gives. -EINVAL: a depth that
+ * cannot be, GPU scope over host memory, or GPU memory of no GPU. -EOPNOTSUPP: memory that the
+ * device cannot reach, a doorbell that the GPU cannot, or no record where one is needed. -ENOMEM:
+ * no memory, or none of the device's objects left. -EREMOTEIO: the device refused, with the status
+ * and the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
+ * -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no GDRCopy.
  */
 int db_queue_create(struct db_device *device, const struct db_queue_attr *attr,
                     struct db_queue **queue);
@@ -229,6 +323,20 @@ int db_queue_create_detached(const struct db_queue_attr *attr, struct db_queue *
 /* The queue for device.h, at an address for the kernels of attr.gpu, or without one for CPU
  * threads; it lives as long as the queue. */
 struct db_qp *db_queue_device_view(struct db_queue *queue);
+
+enum db_side {
+    DB_SIDE_LOCAL,  /* lkey: source of a put, target of a get */
+    DB_SIDE_REMOTE, /* rkey */
+};
+
+/*
+ * The keys under which device code names a region on this queue: the region's own; on a proxied
+ * queue its place in the proxy's tables, and addresses that are offsets. `region` may be a peer's.
+ * -ENOSPC: a proxy knows 32 regions of each side, and keeps them. -EINVAL: a proxied region of more
+ * than 1 TiB.
+ */
+int db_queue_keys(struct db_queue *queue, enum db_side side, const struct db_keys *region,
+                  struct db_keys *keys);
 
 /* Ends all use of the queue's memory by the device, then frees it. Threads must have stopped using
  * the view. A peer that is still connected fails its next operation. */
@@ -290,7 +398,9 @@ struct db_endpoint {
 int db_queue_endpoint(const struct db_queue *queue, struct db_endpoint *endpoint);
 
 /*
- * Connects the queue to an endpoint, whose owner must do the same with this queue's. -EINVAL: the
+ * Connects the queue to an endpoint, whose owner must do the same with this queue's. A proxied
+ * queue stands for its worker's queue pair; connecting it to the same endpoint again does nothing.
+ * -EINVAL: the
  * queue is connected already; db_queue_reset() comes first. -EHOSTUNREACH: no link-layer address is
  * known for the endpoint's GID. When it failed, the queue is as before, or as db_queue_reset()
  * leaves it.
@@ -304,7 +414,7 @@ int db_queue_connect(struct db_queue *a, struct db_queue *b);
 /*
  * Empties the queue and clears its error: it is as new, to be connected again, and so must be its
  * peer. Operations in flight are lost without a trace, posted receives too. Threads must have
- * stopped using the view. A detached queue is emptied alike.
+ * stopped using the view. A detached queue is emptied alike. -EOPNOTSUPP: a proxied queue.
  */
 int db_queue_reset(struct db_queue *queue);
 

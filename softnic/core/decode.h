@@ -47,23 +47,27 @@ PORT_CODE void nic_check_ctrl(struct nic *nic, const struct nic_qp *qp,
         nic_diagnose(nic, NIC_DIAG_RESERVED_BITS, qp->qpn, expected, second);
 }
 
-/* Stores of one WQE may become visible one by one: a segment that holds poison alone has not been
- * written since its slot was last executed. The last segment of an inline payload is not looked at:
- * its padding is never written, and the few bytes before that may be anything. */
+/* Stores of one WQE may become visible one by one, and a 16-byte store in two halves: a half
+ * segment that holds poison alone has not been written since its slot was last executed. The last
+ * segment of an inline payload is not looked at: its padding is never written, and the few bytes
+ * before that may be anything. */
 PORT_CODE void nic_check_poison(struct nic *nic, const struct nic_qp *qp)
 {
     const struct nic_work *work = &nic->work;
     uint32_t payload = work->opcode == M5_OP_SEND || work->opcode == M5_OP_SEND_IMM ? 1 : 2;
     uint32_t count = work->segments;
 
-    for (uint32_t segment = 1; segment < count; segment++) {
+    for (uint32_t segment = 0; segment < count; segment++) {
         const uint8_t *at = work->wqe + (size_t)segment * M5_SEGMENT_BYTES;
         const struct m5_data_seg *data = (const struct m5_data_seg *)(const void *)at;
-        if (segment == payload && port_host32(data->byte_count) & M5_INLINE_FLAG &&
-            data->byte_count.raw != NIC_POISON)
+        bool first = data->byte_count.raw == NIC_POISON && data->lkey.raw == NIC_POISON;
+        bool second = data->addr.hi.raw == NIC_POISON && data->addr.lo.raw == NIC_POISON;
+        if (segment == payload && port_host32(data->byte_count) & M5_INLINE_FLAG && !first) {
             count--;
-        if (data->byte_count.raw == NIC_POISON && data->lkey.raw == NIC_POISON &&
-            data->addr.hi.raw == NIC_POISON && data->addr.lo.raw == NIC_POISON) {
+            if (segment == count)
+                return;
+        }
+        if (first || second) {
             nic_diagnose(nic, NIC_DIAG_POISON_FETCHED, qp->qpn, work->index, segment);
             return;
         }

@@ -100,7 +100,7 @@ PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
     }
     uint32_t available = nic_serve(nic, qp);
     if (available != 0 && available <= 1u << qp->sq_depth_log2) {
-        qp->rings_next = index == (qp->sq_done & M5_INDEX_MASK);
+        qp->rings_next |= index == (qp->sq_done & M5_INDEX_MASK);
         qp->suspicion = NIC_NO_SUSPICION;
         if (nic->strict.enabled && nic_alone_on_page(nic, qp) && !nic_rung(qp))
             nic_suspect(nic, qp, NIC_SUSPECT_UNRUNG);

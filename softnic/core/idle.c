@@ -4,6 +4,7 @@
  */
 #include "idle.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -146,9 +147,21 @@ static bool protect_map(const struct nic_idle *idle, const struct nic_uar_map *m
     return !failed;
 }
 
+/* A GPU's store to a mapped page faults nowhere, and a protected page cannot be mapped into a GPU:
+ * where a GPU driver is loaded, only looking helps. */
+static bool gpu_driver_loaded(struct nic_idle *idle)
+{
+    void *driver = idle->gpu ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver) {
+        idle->gpu = true;
+        dlclose(driver);
+    }
+    return idle->gpu;
+}
+
 bool nic_idle_protect(struct nic_idle *idle, const struct nic *nic)
 {
-    if (idle->fault_fd < 0 || !find_maps(idle))
+    if (idle->fault_fd < 0 || gpu_driver_loaded(idle) || !find_maps(idle))
         return false;
     for (uint32_t page = 0; page < nic->uar_used; page++)
         if (nic->uar_handed[page] && !page_is_mapped(idle, page))

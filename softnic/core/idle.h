@@ -19,6 +19,7 @@ struct nic_idle {
     int fault_fd;  /* userfaultfd, -1 where there is none */
     int uar_fd;    /* whose mappings are protected */
     void *own_map; /* the engine's own mapping, never protected */
+    bool gpu;      /* a GPU driver was seen in the process */
     struct nic_uar_map *maps;
     uint32_t map_count;
     uint32_t map_room;

@@ -80,8 +80,7 @@ static void check_slack(void)
 
 /* ---- The device ---- */
 
-static struct nic device;
-static struct nic *const nic = &device;
+static struct nic *nic; /* ends at an unmapped page, too */
 static uint32_t pdn, other_pdn, page;
 static uint32_t keys[5]; /* all rights, read only, other PD, small, zero-based */
 static uint8_t *payload, *read_only, *foreign, *partly;
@@ -121,6 +120,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
     (void)argc;
     (void)argv;
+    nic = (void *)get_buffer((sizeof(*nic) + 63) / 64 * 64);
     nic->qps = table(NIC_MAX_QPS * sizeof(struct nic_qp));
     nic->cqs = table(NIC_MAX_CQS * sizeof(struct nic_cq));
     nic->mkeys = table(NIC_MAX_MKEYS * sizeof(struct nic_mkey));
@@ -324,8 +324,9 @@ static void post(struct queue *queue, struct input *input)
         used += opcode == M5_OP_ATOMIC_MASKED_CS && opmod == 9 ? 32 : 16;
     for (uint32_t n = (uint32_t)take(input, 1) % 8; n > 0 && used < 860; n--) {
         uint32_t bytes = (uint32_t)take(input, 2);
-        struct be32 count = port_be32(bytes & 0x8000 ? (bytes & 0x7f) | M5_INLINE_FLAG
-                                                     : (bytes & 0x4000 ? 8 : bytes & 0xfff));
+        struct be32 count = port_be32(bytes & 0x4000 ? 8 : bytes & 0xfff);
+        if (bytes & 0x8000) /* inline; now and then it claims more than there is */
+            count = port_be32((bytes & 0x2000 ? bytes & 0xfff : bytes & 0x7f) | M5_INLINE_FLAG);
         memcpy(wqe + used, &count, sizeof(count));
         if (bytes & 0x8000) {
             used += (4 + (bytes & 0x7f) + 15) / 16 * 16;

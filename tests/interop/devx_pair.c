@@ -36,7 +36,7 @@ static uint32_t get(const uint8_t *structure, enum m5_prm_field field)
     uint32_t value = 0;
     for (uint32_t i = 0; i < M5_PRM_WIDTH(field); i++) {
         uint32_t bit = M5_PRM_BIT(field) + i;
-        value = value << 1 | (structure[bit / 8] >> (7 - bit % 8) & 1u);
+        value = value << 1 | ((uint32_t)structure[bit / 8] >> (7 - bit % 8) & 1u);
     }
     return value;
 }

@@ -29,6 +29,6 @@ interop_variant(total_uuars_8 MLX5_TOTAL_UUARS=8 many_queues ${threaded_programs
 interop_variant(fork_safe RDMAV_FORK_SAFE=1 ${main_programs} ring_wrap contexts
     left_behind ${threaded_programs})
 
-foreach(program ring_wrap many_queues limits)
+foreach(program ring_wrap many_queues limits share_ways share_wrap share_reserve)
     db_test_timeout(interop/${program} 120)
 endforeach()

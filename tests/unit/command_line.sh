@@ -42,7 +42,7 @@ expect 0 out 'Usage: doorbell COMMAND' help help
 expect 0 out 'Usage: doorbell COMMAND' help --help
 expect 0 out 'doorbell 0.' --version
 expect 0 out 'doorbell 0.' help --version
-for command in bench info softnic; do
+for command in bench explore info softnic; do
     expect 0 out "  $command " --help
     expect 0 out "Usage: doorbell $command" $command --help
     expect 0 out "Usage: doorbell $command" $command -h

@@ -68,6 +68,13 @@ static void in_error(const struct rig_queue *queue, bool expected)
           rig_state(queue));
 }
 
+/* As unmapped, but so that nothing else can be mapped there meanwhile. */
+static void take_away(void *page)
+{
+    void *at = mmap(page, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    CHECK(at == page, "mmap without rights failed");
+}
+
 /* A page of its own, registered, then taken away. */
 struct lost {
     uint8_t *at;
@@ -87,7 +94,7 @@ static struct lost lose_page(void)
     };
     CHECK(nic_mkey_create(nic_hold(rig.host), &attr, &lost.key) == 0, "nic_mkey_create failed");
     nic_release(rig.host);
-    munmap(lost.at, 4096);
+    take_away(lost.at);
     return lost;
 }
 
@@ -95,6 +102,7 @@ static void forget(struct lost lost)
 {
     CHECK(nic_mkey_destroy(nic_hold(rig.host), lost.key) == 0, "nic_mkey_destroy failed");
     nic_release(rig.host);
+    munmap(lost.at, 4096);
 }
 
 static void post_write(struct rig_queue *queue)
@@ -195,7 +203,7 @@ static void receive_buffer(void)
 static void send_ring(void)
 {
     open_pair("the send ring", 7);
-    munmap(a.sq, 4096);
+    take_away(a.sq);
     rig_record(&a, 1);
     rig_ring(&a, 0);
     wait_event(NIC_EVENT_QP_FATAL, 1);
@@ -207,7 +215,7 @@ static void send_ring(void)
 static void record(void)
 {
     open_pair("the doorbell record", 7);
-    munmap(a.record, 4096);
+    take_away(a.record);
     rig_ring(&a, 0);
     wait_event(NIC_EVENT_QP_FATAL, 1);
     in_error(&a, true);
@@ -221,7 +229,7 @@ static void suspected_record(void)
     rig_ring(&a, 0);
     rig_wait32((uint32_t *)(void *)a.doorbell, 0, "the doorbell taken");
     nic_hold(rig.host);
-    munmap(a.record, 4096);
+    take_away(a.record);
     nic_release(rig.host);
     rig_sleep_ms(250);
     wait_event(NIC_EVENT_QP_FATAL, 1);
@@ -243,7 +251,7 @@ static void suspected_unrung(void)
     rig_expect(&alone, 0);
     rig_expect(&alone, 1);
     nic_hold(rig.host);
-    munmap(alone.record, 4096);
+    take_away(alone.record);
     nic_release(rig.host);
     wait_event(NIC_EVENT_QP_FATAL, 1);
     rig_destroy(&alone);
@@ -260,7 +268,7 @@ static void merged(void)
     rig_build(&other, &wqe, 0, 64);
     nic_hold(rig.host);
     rig_post(&other, &wqe);
-    munmap(a.sq, 4096);
+    take_away(a.sq);
     rig_record(&a, 1);
     rig_ring(&a, 0);
     nic_release(rig.host);
@@ -277,7 +285,7 @@ static void receive_ring(bool is_record)
     rig_post_recv(&b, rig.payload, 64);
     begin(&wqe, M5_OP_SEND, NULL, 0);
     wqe_data(&wqe, rig.payload, rig.key, 8);
-    munmap(is_record ? (void *)b.record : b.rq, 4096);
+    take_away(is_record ? (void *)b.record : b.rq);
     uint64_t index = rig_post(&a, &wqe);
     wait_event(NIC_EVENT_QP_FATAL, 1);
     in_error(&b, true);
@@ -298,7 +306,7 @@ static void record_in_stall(void)
     rig_post(&a, &wqe);
     rig_expect_none(&a.send_cq, 5);
     nic_hold(rig.host);
-    munmap(b.record, 4096);
+    take_away(b.record);
     nic_release(rig.host);
     wait_event(NIC_EVENT_QP_FATAL, 1);
     struct cqe cqe = rig_poll(&a.send_cq);
@@ -318,7 +326,7 @@ static void send_cq(bool signalled)
         bytes_put32(wqe.bytes + 24, 0xbad00);
         wait_event(NIC_EVENT_QP_ACCESS_ERR, 0);
     }
-    munmap(a.send_cq.ring, 4096);
+    take_away(a.send_cq.ring);
     rig_put(&a, &wqe);
     rig_put(&a, &wqe);
     rig_record(&a, a.posted);
@@ -336,7 +344,7 @@ static void receive_cq(void)
     struct wqe wqe;
     open_pair("the receive CQ", 2);
     rig_post_recv(&b, rig.payload, 64);
-    munmap(b.recv_cq.ring, 4096);
+    take_away(b.recv_cq.ring);
     begin(&wqe, M5_OP_SEND, NULL, 0);
     wqe_data(&wqe, rig.payload, rig.key, 8);
     uint64_t index = rig_post(&a, &wqe);
@@ -360,7 +368,7 @@ static void cq_record(void)
         CHECK(rig_now_ns() - start < RIG_PATIENCE_NS, "16 writes were never executed");
     }
     nic_release(rig.host);
-    munmap(a.send_cq.record, 4096);
+    take_away(a.send_cq.record);
     post_write(&a);
     wait_event(NIC_EVENT_CQ_ERR, 1);
     wait_event(NIC_EVENT_QP_FATAL, 1);
@@ -373,10 +381,10 @@ static void cq_record_at_arm(void)
 {
     open_pair("CQ records, when another CQ is armed", 7);
     /* Both sides of the armed one in whatever order the device looks. */
-    munmap(a.recv_cq.record, 4096);
-    munmap(b.recv_cq.record, 4096);
+    take_away(a.recv_cq.record);
+    take_away(b.recv_cq.record);
     uint64_t word = (uint64_t)__builtin_bswap32(a.send_cq.cqn) << 32;
-    a.send_cq.record->arm.raw = 0;
+    __atomic_store_n(&a.send_cq.record->arm.raw, 0, __ATOMIC_RELEASE);
     uint64_t *reg = (uint64_t *)(void *)(rig.uar + (size_t)a.page * M5_UAR_BYTES + 0x20);
     __atomic_store_n(reg, word, __ATOMIC_RELEASE);
     wait_event(NIC_EVENT_CQ_ERR, 2);
@@ -416,6 +424,13 @@ int main(void)
 {
     struct nic_config config = {.strict = {.enabled = 1, .random = 1}};
 
+    /* Never asleep: a store to a sleeping device's page waits for it, also while it is held. */
+    config.poll = NIC_POLL_SPIN;
+    rig_start(&rig, &config);
+    merged();
+    rig_stop(&rig);
+
+    config.poll = NIC_POLL_ADAPTIVE;
     rig_start(&rig, &config);
     local_payload(M5_OP_WRITE);
     local_payload(M5_OP_READ);
@@ -430,7 +445,6 @@ int main(void)
     record();
     suspected_record();
     suspected_unrung();
-    merged();
     receive_ring(false);
     receive_ring(true);
     record_in_stall();

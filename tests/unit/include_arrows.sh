@@ -21,8 +21,9 @@ layer ^include/doorbell/impl/sq\.h$                     sq
 layer ^include/doorbell/impl/cq\.h$                     cq
 layer ^include/doorbell/impl/owner\.h$                  owner
 layer ^include/doorbell/impl/ring\.h$                   ring
+layer ^include/doorbell/impl/push\.h$                   push
 layer ^include/doorbell/device\.h$                      device
-layer ^include/doorbell/(doorbell|gpu)\.h$              host
+layer ^include/doorbell/(doorbell|gpu|inventory)\.h$    host
 layer ^src/                                             src
 layer ^softnic/core/                                    core
 layer ^softnic/adapter/                                 adapter
@@ -41,16 +42,17 @@ may sq        port formats qp wqe cq
 may cq        port formats qp
 may owner     port formats qp wqe sq cq
 may ring      port formats qp
-may device    port formats qp wqe sq cq owner ring
+may push      port formats qp ring
+may device    port formats qp wqe sq cq owner ring push
 may host      host port
 may src       src port formats qp wqe sq cq owner ring device host infiniband
 may core      core port formats
 may softnic   softnic adapter core
 may adapter   adapter softnic core port formats infiniband rdma
-may explore   explore core port formats qp wqe sq cq ring device
+may explore   explore core port formats qp wqe sq cq owner ring device
 may kernels   kernels device port
 may bench     bench kernels host device infiniband
-may tool      tool bench host device infiniband
+may tool      tool bench explore host device infiniband
 may examples  host device
 RULES
 
@@ -138,7 +140,7 @@ AWK
 
 # The faults of the tree at $1, and the number of includes.
 arrows() {
-    find "$1" -mindepth 2 \( -name .git -o -path "$1/build*" \) -prune -o \
+    find "$1" -mindepth 2 \( -path "$1/.*" -o -path "$1/build*" \) -prune -o \
         -name '*.[ch]' -print -o -name '*.cu' -print | sort >"$work/files"
     [ -s "$work/files" ] || { echo "no source in $1"; return 1; }
     # shellcheck disable=SC2046 # names in the tree hold no spaces

@@ -152,7 +152,8 @@ static void doorbell_twice(void)
 
 int main(void)
 {
-    struct nic_config config = {.strict = {.enabled = 1, .random = 1}};
+    /* Never asleep: a store to a sleeping device's page waits for it, also while it is held. */
+    struct nic_config config = {.poll = NIC_POLL_SPIN, .strict = {.enabled = 1, .random = 1}};
     static const uint64_t starts[] = {0, 5, 0x00fe, 0x0100, 0x1233, 0x7ffd, 0xfffb, 0xfffe};
 
     rig_start(&rig, &config);

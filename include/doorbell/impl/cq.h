@@ -51,6 +51,9 @@ PORT_FN void db_cqe_fail(struct db_qp *qp, const uint8_t *cqe, struct db_cqe_tai
  */
 PORT_FN uint64_t db_cq_poll_collapsed(struct db_qp *qp, enum port_order order)
 {
+    /* First what is known, then the CQE: however long this thread is held up between the two, the
+     * index is taken for no more than it is. */
+    uint64_t known = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     struct db_cqe_tail tail = db_cqe_load(qp->cq, order);
     if (tail.op_own >> 4 == M5_CQE_INVALID)
         return 0;
@@ -58,14 +61,16 @@ PORT_FN uint64_t db_cq_poll_collapsed(struct db_qp *qp, enum port_order order)
         db_cqe_fail(qp, qp->cq, tail);
         return 0;
     }
-    /* The two differ by less than half the index space: a collapsed queue is at most
-     * DB_MAX_COLLAPSED_DEPTH deep. */
-    uint64_t known = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     int16_t ahead = (int16_t)(uint16_t)(tail.index - (uint32_t)known);
-    uint64_t completed = known + (uint64_t)(int64_t)ahead + 1;
-    if (ahead >= 0)
+    if (ahead >= 0) {
+        uint64_t completed = known + (uint64_t)ahead + 1;
         port_max64(&qp->done.completed, completed);
-    return completed;
+        return completed;
+    }
+    /* Behind what another thread knows, or so far ahead that it looks so; then the next poll knows
+     * more, since a collapsed queue is at most DB_MAX_COLLAPSED_DEPTH deep. */
+    uint64_t behind = (uint64_t)(-ahead - 1);
+    return known > behind ? known - behind : 0;
 }
 
 /* Takes every CQE that is there. The caller holds done.lock or owns the queue. */
@@ -146,9 +151,34 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
     }
 }
 
+/* Waits until all blocks that were claimed when it began are published, by whichever thread does
+ * it. Statuses as db_wait_index(). */
+PORT_FN int db_wait_published(struct db_qp *qp)
+{
+    uint64_t claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    uint64_t deadline = 0;
+    for (uint32_t polls = 1; db_published(qp, PORT_RELAXED).end < claimed; polls++) {
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
+        port_pause();
+    }
+    return DB_OK;
+}
+
 /* Waits for everything posted to the queue so far; its last WQE must have been signalled. */
 PORT_FN int db_wait_queue(struct db_qp *qp, bool shared)
 {
+    int status = shared ? db_wait_published(qp) : DB_OK;
+    if (status)
+        return status;
     struct db_published published = db_published(qp, PORT_RELAXED);
     if (published.end == 0)
         return db_qp_status(qp);

@@ -32,18 +32,7 @@ struct db_owner {
 PORT_FN void db_owner_take(struct db_owner *owner, struct db_qp *qp)
 {
     owner->qp = qp;
-    owner->here.sq = qp->sq;
-    owner->here.record = qp->record;
-    owner->here.doorbell = qp->doorbell;
-    owner->here.cq = qp->cq;
-    owner->here.cq_record = qp->cq_record;
-    owner->here.timeout_ns = qp->timeout_ns;
-    owner->here.qpn = qp->qpn;
-    owner->here.depth = qp->depth;
-    owner->here.cq_depth = qp->cq_depth;
-    owner->here.cq_collapsed = qp->cq_collapsed;
-    owner->here.order = qp->order;
-    owner->here.with_record = qp->with_record;
+    owner->here = db_qp_constants(qp);
     struct db_published published = db_published(qp, PORT_RELAXED);
     owner->published = published.end;
     owner->last = published.last;
@@ -165,7 +154,7 @@ PORT_FN int db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *in
 {
     uint64_t end = owner->claimed + blocks;
     *index = owner->claimed;
-    if (end > owner->completed + owner->here.depth) {
+    if (PORT_UNLIKELY(end > owner->completed + owner->here.depth)) {
         if (blocks > owner->here.depth)
             return DB_ERROR_INVALID;
         int status = db_owner_wait_room(owner, end);
@@ -195,7 +184,7 @@ PORT_FN int db_owner_claim_warp(struct db_owner *owner, uint32_t mask, uint64_t 
     uint64_t end = owner->claimed + port_count_lanes(mask);
     *first = owner->claimed;
     *index = *first + port_count_lanes(mask & ((1u << lane) - 1));
-    if (end > owner->completed + owner->here.depth) {
+    if (PORT_UNLIKELY(end > owner->completed + owner->here.depth)) {
         int status = DB_OK;
         if (lane == leader)
             status = db_owner_wait_room(owner, end);

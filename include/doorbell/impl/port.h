@@ -7,6 +7,7 @@
  * port*.h know which backend they are compiled for:
  *   port_cuda.h  nvcc device code
  *   port_cpu.h   C11; CPU threads, or fibers that play GPU threads
+ *   port_explore.h  C11; the weak-memory explorer (explore/), where DOORBELL_EXPLORE is defined
  *
  * The contract that code over this header keeps (it costs nothing on CUDA, and lets the same source
  * run under a weak-memory explorer and a simulator):
@@ -41,6 +42,8 @@ enum port_order {
 
 #if defined(__CUDACC__)
 #include "port_cuda.h"
+#elif defined(DOORBELL_EXPLORE)
+#include "port_explore.h"
 #else
 #include "port_cpu.h"
 #endif

@@ -14,10 +14,24 @@
 #include <string.h>
 #include <time.h>
 
+/* A condition that the fast path never meets: what hangs on it is laid out apart, so that the fast
+ * path's instructions follow each other. */
+#define PORT_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Written before a loop whose iterations are independent: several are worked on at once. */
+#define PORT_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define PORT_UNROLL(times) PORT_PRAGMA(unroll times)
+#else
+#define PORT_UNROLL(times) PORT_PRAGMA(GCC unroll times)
+#endif
+
 /* PORT_FN: always inlined, so that literal orders and scopes fold. PORT_CODE: larger functions,
- * left to the compiler. */
+ * left to the compiler. PORT_COLD: never inlined; waits that a fast path only jumps to, so that its
+ * own instructions follow each other. */
 #define PORT_FN   static inline __attribute__((always_inline, unused))
 #define PORT_CODE static inline __attribute__((unused))
+#define PORT_COLD static __attribute__((noinline, cold, unused))
 
 #if defined(__SANITIZE_THREAD__)
 #define PORT_TSAN 1
@@ -254,5 +268,9 @@ PORT_FN uint64_t port_clock(void)
     return port_now_ns();
 #endif
 }
+
+#ifdef PORT_WEAK
+#include "port_weak.h" /* the same operations under a weaker memory model; for a test */
+#endif
 
 #endif

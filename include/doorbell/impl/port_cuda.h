@@ -12,8 +12,17 @@
 #ifndef DOORBELL_IMPL_PORT_CUDA_H
 #define DOORBELL_IMPL_PORT_CUDA_H
 
+/* A condition that the fast path never meets: what hangs on it is laid out apart, so that the fast
+ * path's instructions follow each other. */
+#define PORT_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Written before a loop whose iterations are independent: several are worked on at once. */
+#define PORT_PRAGMA(text)  _Pragma(#text)
+#define PORT_UNROLL(times) PORT_PRAGMA(unroll times)
+
 #define PORT_FN   static __device__ __forceinline__
 #define PORT_CODE static __device__
+#define PORT_COLD static __device__ __noinline__
 
 /* One-directional fences need PTX 8.6 (CUDA 12.7) and sm_90. On an H200 a release costs 0.237 us at
  * GPU scope where the two-directional fence costs 0.280 us. */

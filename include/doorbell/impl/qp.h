@@ -49,8 +49,12 @@ enum db_record {
 /* First error of a queue, as one word; 0 = none. Fields by db_error_*(). */
 #define DB_ERROR_VALID (1ull << 63)
 
+struct db_ring;
+
 struct db_qp {
     /* Constants, set before the first post. */
+    struct db_ring *ring; /* a proxied queue's: of the rest, only qpn and done.error are used. NULL:
+                             GPU threads post by themselves */
     uint8_t *sq;
     struct m5_qp_record *record;
     void *doorbell; /* 8-byte register, or an ordinary word that a CPU thread forwards */
@@ -96,6 +100,30 @@ PORT_FN uint64_t db_error_pack(uint32_t index, uint32_t opcode, uint32_t syndrom
 {
     return DB_ERROR_VALID | (uint64_t)(opcode & 0xff) << 32 | (uint64_t)(index & 0xffff) << 16 |
            (vendor & 0xff) << 8 | (syndrome & 0xff);
+}
+
+/*
+ * A queue's constants for the registers of the calling thread; its words that change are left out.
+ * To be taken before an atomic or an acquire: what is looked up in the queue behind one is fetched
+ * from the L2 again (0.14 us on an H200).
+ */
+PORT_FN struct db_qp db_qp_constants(const struct db_qp *qp)
+{
+    struct db_qp here;
+    here.sq = qp->sq;
+    here.record = qp->record;
+    here.doorbell = qp->doorbell;
+    here.cq = qp->cq;
+    here.cq_record = qp->cq_record;
+    here.slot_ready = qp->slot_ready;
+    here.timeout_ns = qp->timeout_ns;
+    here.qpn = qp->qpn;
+    here.depth = qp->depth;
+    here.cq_depth = qp->cq_depth;
+    here.cq_collapsed = qp->cq_collapsed;
+    here.order = qp->order;
+    here.with_record = qp->with_record;
+    return here;
 }
 
 /* What was published last, in one word so that both parts are of the same moment. */

@@ -9,9 +9,8 @@
  *   claim               publish              who uses the queue
  *   db_claim            db_publish           one thread; no atomics
  *   db_claim_locked     db_publish_locked    any; a lock from claim to doorbell
- *   db_claim_shared     db_publish_handoff   any; each thread marks its slots, and whoever holds
- * the publisher's lock rings for all that are ready in order db_claim_shared     db_publish_ticket
- * any; each waits for its turn and rings itself
+ *   db_claim_shared     db_publish_handoff   any; each marks its slots, whoever is at it rings
+ *   db_claim_shared     db_publish_ticket    any; each waits for its turn and rings itself
  *
  * A warp that posts together has one lane claim and publish for all (device.h, the _warp calls).
  */
@@ -36,8 +35,8 @@ PORT_FN void db_release(enum db_order order)
  * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
  * literal: true when a release of this thread already covers every WQE below `end`.
  */
-PORT_FN void db_ring(struct db_qp *qp, uint64_t end, enum db_order order, enum db_record record,
-                     bool visible)
+PORT_FN void db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
+                     enum db_record record, bool visible)
 {
     /* Looked up before the fences, so that no load stands between them. */
     uint32_t *send = &qp->record->send.raw;
@@ -70,15 +69,13 @@ PORT_FN bool db_has_room(const struct db_qp *qp, uint64_t end, uint64_t complete
     return published.end != 0 && completed > published.last && end <= published.end + qp->depth;
 }
 
-/* Polls until blocks below `end` are free. DB_ERROR_TIMEOUT after qp->timeout_ns. */
-PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
+/* Polls until blocks below `end` are free. Statuses as db_wait_room(). */
+PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
 {
-    /* Relaxed: the stores into the blocks depend on it, and no machine makes a store visible before
-     * the load that decided on it. The device fetched what the blocks held before its CQE. */
-    uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     uint64_t deadline = 0;
-    for (uint32_t polls = 1; !db_has_room(qp, end, completed); polls++) {
-        completed = db_cq_poll(qp, shared, PORT_ACQUIRE);
+    for (uint32_t polls = 1;; polls++) {
+        if (db_has_room(qp, end, db_cq_poll(qp, shared, PORT_ACQUIRE)))
+            return DB_OK;
         int status = db_qp_status(qp);
         if (status)
             return status;
@@ -91,7 +88,19 @@ PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
         }
         port_pause();
     }
-    return DB_OK;
+}
+
+/* Waits until blocks below `end` are free. DB_OK, DB_ERROR_TIMEOUT after qp->timeout_ns, or the
+ * queue's error. */
+PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
+{
+    uint32_t depth = qp->depth;
+    /* Acquire: what another thread stored into these blocks, a lap ago, comes before what is stored
+     * now. It is behind its own completion, which whoever moved `completed` saw. An owner's own
+     * stores are ordered already. */
+    uint64_t completed =
+        port_ld64(&qp->done.completed, shared ? PORT_ACQUIRE : PORT_RELAXED, PORT_GPU);
+    return PORT_UNLIKELY(end > completed + depth) ? db_poll_for_room(qp, end, shared) : DB_OK;
 }
 
 /* ---- One owner: the calling thread is the only one that posts or polls ---- */
@@ -104,7 +113,7 @@ PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
     uint64_t first = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
     uint64_t end = first + blocks;
     *index = first;
-    if (end > port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) + qp->depth) {
+    if (PORT_UNLIKELY(end > port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) + qp->depth)) {
         if (blocks > qp->depth)
             return DB_ERROR_INVALID;
         int status = db_wait_room(qp, end, false);
@@ -125,12 +134,10 @@ PORT_FN void db_publish(struct db_qp *qp, uint64_t last, uint64_t end, enum db_o
 
 /* ---- A lock from claim to doorbell ---- */
 
-/* As db_claim(); holds the queue's lock when it returns DB_OK, and only then. */
-PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+/* Tries for the lock until it is had, or DB_ERROR_TIMEOUT. */
+PORT_COLD int db_wait_lock(struct db_qp *qp)
 {
     uint64_t deadline = 0;
-    if (blocks > qp->depth)
-        return DB_ERROR_INVALID;
     for (uint32_t polls = 1; port_cas64(&qp->post.lock, 0, 1) != 0; polls++) {
         if (polls % PORT_POLLS_PER_CLOCK == 0) {
             uint64_t now = port_now_ns();
@@ -141,6 +148,16 @@ PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
         }
         port_pause();
     }
+    return DB_OK;
+}
+
+/* As db_claim(); holds the queue's lock when it returns DB_OK, and only then. */
+PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    if (blocks > qp->depth)
+        return DB_ERROR_INVALID;
+    if (PORT_UNLIKELY(port_cas64(&qp->post.lock, 0, 1) != 0) && db_wait_lock(qp))
+        return DB_ERROR_TIMEOUT;
     /* Acquire: pairs with the release in db_publish_locked(). */
     port_fence(PORT_ACQUIRE, PORT_GPU);
     *index = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
@@ -178,9 +195,11 @@ PORT_FN int db_claim_shared(struct db_qp *qp, uint32_t blocks, uint64_t *index)
 {
     if (blocks > qp->depth)
         return DB_ERROR_INVALID;
+    /* Asked first, so that the answer comes while the claim is under way. */
+    int failed = db_qp_status(qp);
     uint64_t first = port_add64(&qp->post.claimed, blocks);
     *index = first;
-    int status = db_wait_room(qp, first + blocks, true);
+    int status = PORT_UNLIKELY(failed) ? failed : db_wait_room(qp, first + blocks, true);
     return status == DB_ERROR_TIMEOUT ? db_give_up(qp) : status;
 }
 
@@ -242,6 +261,25 @@ PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t block
     }
 }
 
+/* How often a turn is looked for before the clock and the queue's errors are. */
+#define DB_TURN_POLLS 256
+
+/* The patient part of a wait for the turn. Statuses as db_publish_ticket(). */
+PORT_COLD int db_wait_turn(struct db_qp *qp, uint64_t index)
+{
+    uint64_t deadline = port_now_ns() + qp->timeout_ns;
+    /* Acquire: as in db_publish_ticket(). */
+    for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0 && port_now_ns() > deadline)
+            return db_give_up(qp);
+        port_pause();
+    }
+    return DB_OK;
+}
+
 /*
  * Waits until everything before `index` is published, then publishes [index, end) itself; `last`
  * starts its last WQE. Returns DB_OK, or DB_ERROR_BROKEN after qp->timeout_ns: then a predecessor
@@ -250,23 +288,23 @@ PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t block
 PORT_FN int db_publish_ticket(struct db_qp *qp, uint64_t index, uint64_t last, uint64_t end,
                               enum db_order order, enum db_record record)
 {
-    uint64_t deadline = 0;
+    const struct db_qp here = db_qp_constants(qp);
+
+    /* Released before the wait, so that the turn itself is short: the WQEs, visible to the device
+     * before the record or the doorbell that tell of them. Pairs with its ordered reads. */
+    db_release(order);
     /* Acquire: pairs with the release that precedes the store of `published` below. The record must
      * move forward only, so the predecessor's store of it comes before this thread's. */
     for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
-        int status = db_qp_status(qp);
-        if (status)
-            return status;
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return db_give_up(qp);
+        if (PORT_UNLIKELY(polls == DB_TURN_POLLS)) {
+            int status = db_wait_turn(qp, index);
+            if (status)
+                return status;
+            break;
         }
         port_pause();
     }
-    db_ring(qp, end, order, record, false);
+    db_ring(&here, end, order, record, true);
     /* With a record, the release before the doorbell covers the record already. Without one, the
      * next doorbell must not overtake this one: released here. */
     enum port_order passing =

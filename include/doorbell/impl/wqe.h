@@ -88,18 +88,19 @@ PORT_FN void db_store_data(uint8_t *block, uint32_t number, uint64_t laddr, uint
     db_store_segment(block, number, db_wire_pair(bytes, lkey), db_wire64(laddr));
 }
 
-/* ---- Whole WQEs. `flags` is enum db_signal, with M5_CTRL_SOLICITED or a fence where wanted. ----
+/* ---- Whole WQEs. Of the queue only its constants are used (db_qp_constants() will do). `flags` is
+ * enum db_signal, with M5_CTRL_SOLICITED or a fence where wanted. ----
  */
 
 /* Does nothing, and completes. One block. */
-PORT_FN void db_build_nop(struct db_qp *qp, uint64_t index, uint32_t flags)
+PORT_FN void db_build_nop(const struct db_qp *qp, uint64_t index, uint32_t flags)
 {
     uint8_t *block = db_block(qp, index);
     db_store_ctrl(block, qp->qpn, index, M5_OP_NOP, 1, flags, 0);
 }
 
 /* RDMA write of `bytes` (1 to 2^31) from `laddr` under `lkey`. One block. */
-PORT_FN void db_build_write(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+PORT_FN void db_build_write(const struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
                             uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes)
 {
     uint8_t *block = db_block(qp, index);
@@ -109,9 +110,9 @@ PORT_FN void db_build_write(struct db_qp *qp, uint64_t index, uint32_t flags, ui
 }
 
 /* The same, and a receive completion with `imm` at the peer. One block. */
-PORT_FN void db_build_write_imm(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
-                                uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes,
-                                uint32_t imm)
+PORT_FN void db_build_write_imm(const struct db_qp *qp, uint64_t index, uint32_t flags,
+                                uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
+                                uint32_t bytes, uint32_t imm)
 {
     uint8_t *block = db_block(qp, index);
     db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE_IMM, 3, flags, imm);
@@ -120,7 +121,7 @@ PORT_FN void db_build_write_imm(struct db_qp *qp, uint64_t index, uint32_t flags
 }
 
 /* RDMA read of `bytes` (1 to 2^31) into `laddr`. One block. */
-PORT_FN void db_build_read(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
+PORT_FN void db_build_read(const struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
                            uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes)
 {
     uint8_t *block = db_block(qp, index);
@@ -130,8 +131,9 @@ PORT_FN void db_build_read(struct db_qp *qp, uint64_t index, uint32_t flags, uin
 }
 
 /* Adds `addend` to the 8-byte aligned word at `raddr`; its old value goes to `laddr`. One block. */
-PORT_FN void db_build_fetch_add(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
-                                uint32_t rkey, uint64_t laddr, uint32_t lkey, uint64_t addend)
+PORT_FN void db_build_fetch_add(const struct db_qp *qp, uint64_t index, uint32_t flags,
+                                uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
+                                uint64_t addend)
 {
     uint8_t *block = db_block(qp, index);
     db_store_ctrl(block, qp->qpn, index, M5_OP_ATOMIC_FA, 4, flags, 0);
@@ -141,8 +143,8 @@ PORT_FN void db_build_fetch_add(struct db_qp *qp, uint64_t index, uint32_t flags
 }
 
 /* RDMA write of an 8-byte value that travels in the WQE. One block. */
-PORT_FN void db_build_write_value(struct db_qp *qp, uint64_t index, uint32_t flags, uint64_t raddr,
-                                  uint32_t rkey, uint64_t value)
+PORT_FN void db_build_write_value(const struct db_qp *qp, uint64_t index, uint32_t flags,
+                                  uint64_t raddr, uint32_t rkey, uint64_t value)
 {
     uint8_t *block = db_block(qp, index);
     db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE, 3, flags, 0);
@@ -167,7 +169,7 @@ PORT_FN uint64_t db_payload_word(const uint8_t *payload, uint32_t at, uint32_t b
  * db_inline_blocks(bytes) blocks. With `imm` wanted, opcode is M5_OP_WRITE_IMM. `payload` is read
  * by the calling thread with plain loads.
  */
-PORT_FN void db_build_write_inline(struct db_qp *qp, uint64_t index, uint32_t opcode,
+PORT_FN void db_build_write_inline(const struct db_qp *qp, uint64_t index, uint32_t opcode,
                                    uint32_t flags, uint64_t raddr, uint32_t rkey,
                                    const void *payload, uint32_t bytes, uint32_t imm)
 {

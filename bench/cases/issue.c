@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What posting alone costs, without a NIC: detached queues with everything but the doorbell in GPU
+ * memory. Single posts with a pause between, beside the floors that they stand on; a flag's round
+ * trip to the CPU; and posting rates with slots reclaimed by blocks that play the device. With
+ * --vendors beside the device code of the established libraries, in the same setting.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cases.h"
+#include "../issues.h"
+#include "../puts.h"
+#include "../rates.h"
+#include "../vendors/vendors.h"
+
+/* How far the two clocks of a GPU may disagree on a post: in parts, and in nanoseconds, of which
+ * the timer's own steps leave some in the mean of a few thousand. */
+#define DISAGREE       0.05
+#define DISAGREE_NS    10.0
+#define DISAGREE_LEAST 1000u /* samples */
+
+struct state {
+    struct issues issues;
+    struct bench_samples ticks; /* by the SM's clock */
+    struct bench_samples timer; /* by the timer of all SMs */
+    double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
+};
+
+/* What `order` means: for the floors itself, for posts relative to where the ring lies. */
+enum choice { SAFE, UNORDERED, GPU_SCOPE, SYSTEM_SCOPE };
+
+struct row {
+    const char *what;
+    enum bench_issue_way way;
+    enum choice order;
+    enum db_record record;
+    bool inlined;
+    const char *reference[BENCH_REFERENCES_MAX];
+};
+
+static const struct row rows[] = {
+    {"nothing", BENCH_ISSUE_NOTHING, UNORDERED, DB_WITH_RECORD, false, {NULL}},
+    {"store and release", BENCH_ISSUE_STORE, GPU_SCOPE, DB_WITH_RECORD, false, {NULL}},
+    {"store and release", BENCH_ISSUE_STORE, SYSTEM_SCOPE, DB_WITH_RECORD, false, {NULL}},
+    {"owner", BENCH_ISSUE_OWNER, UNORDERED, DB_WITH_RECORD, true, {"R051", "R053"}},
+    {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, true, {"R041", "R044"}},
+    {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, false, {"R047", "R049"}},
+    {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITHOUT_RECORD, true, {NULL}},
+    {"owner", BENCH_ISSUE_OWNER, SYSTEM_SCOPE, DB_WITH_RECORD, true, {"R114"}},
+    {"one owner, no state kept", BENCH_ISSUE_CALL, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"ticket", BENCH_ISSUE_TICKET, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"slot hand-off", BENCH_ISSUE_HANDOFF, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"lock per WQE", BENCH_ISSUE_LOCK, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"warp, owner", BENCH_ISSUE_WARP_OWNER, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"warp", BENCH_ISSUE_WARP, SAFE, DB_WITH_RECORD, true, {NULL}},
+};
+
+static enum db_order order_of(const struct row *row, const struct issues *issues)
+{
+    switch (row->order) {
+    case UNORDERED:
+        return DB_ORDER_NONE_UNSAFE;
+    case GPU_SCOPE:
+        return DB_ORDER_GPU;
+    case SYSTEM_SCOPE:
+        return DB_ORDER_SYSTEM;
+    default:
+        return issues->pair.order;
+    }
+}
+
+static bool is_warp(const struct row *row)
+{
+    return row->way == BENCH_ISSUE_WARP || row->way == BENCH_ISSUE_WARP_OWNER;
+}
+
+static enum bench_status setup(struct bench *b)
+{
+    struct state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return bench_fail(b, "no memory");
+    b->state = state;
+    if (bench_samples_init(&state->ticks, bench_capacity(b)) ||
+        bench_samples_init(&state->timer, bench_capacity(b)))
+        return bench_fail(b, "no memory for the samples");
+    return issues_open(b, &state->issues);
+}
+
+static void teardown(struct bench *b)
+{
+    struct state *state = b->state;
+    if (!state)
+        return;
+    issues_close(&state->issues);
+    bench_samples_free(&state->ticks);
+    bench_samples_free(&state->timer);
+    free(state);
+}
+
+/* ---- Single posts ---- */
+
+static enum bench_status report_by(struct bench *b, const struct row *row, bool by_timer,
+                                   enum bench_valid valid)
+{
+    struct state *state = b->state;
+    const struct issues *issues = &state->issues;
+    bool floors = row->way < BENCH_ISSUE_OWNER;
+    struct bench_record record = {
+        .paper_id = "T3",
+        .system = floors ? "floor" : "mini-gda",
+        .config = {{"sharing", row->what, 0},
+                   {"payload",
+                    floors         ? "none"
+                    : row->inlined ? "inline"
+                                   : "pointer",
+                    0},
+                   {"ordering", puts_order_name(order_of(row, issues)), 0},
+                   {"record", row->record == DB_WITH_RECORD ? "with" : "without", 0},
+                   {"ring", transport_place(issues->attr.ring), 0},
+                   {"doorbell", "host memory", 0},
+                   {"device", "none", 0},
+                   {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
+                   {"queues", NULL, 1},
+                   {"batch", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
+                   {"timer", by_timer ? "GPU timer" : "SM clock", 0}},
+        .metric = "issue",
+        .unit = "us",
+        .msg_bytes = 8,
+        .valid = valid,
+    };
+    if (!by_timer)
+        memcpy(record.references, row->reference, sizeof(record.references));
+    return bench_report(b, &record, by_timer ? &state->timer : &state->ticks);
+}
+
+/* Both clocks saw each post; the timer's interval is around the other's. */
+static enum bench_status compare_clocks(struct bench *b, const struct row *row)
+{
+    struct state *state = b->state;
+    struct bench_stats ticks, timer;
+
+    if (bench_samples_stats(&state->ticks, &ticks) || bench_samples_stats(&state->timer, &timer) ||
+        ticks.n < DISAGREE_LEAST)
+        return BENCH_PASS;
+    double extra = timer.avg - ticks.avg;
+    if (row->way == BENCH_ISSUE_NOTHING)
+        state->timer_extra_ns = extra;
+    double off = fabs(extra - state->timer_extra_ns);
+    if (off <= DISAGREE_NS + DISAGREE * ticks.avg)
+        return BENCH_PASS;
+    return bench_degrade(b,
+                         "%s: the GPU's timer and the SM's clock disagree: %.0f and %.0f ns a post "
+                         "in the mean",
+                         row->what, timer.avg - state->timer_extra_ns, ticks.avg);
+}
+
+static enum bench_status measure(struct bench *b, const struct row *row)
+{
+    struct state *state = b->state;
+    struct issues *issues = &state->issues;
+    const struct issues_results *results = issues->results.host;
+    struct issues_variant variant = {row->way, order_of(row, issues), row->record, row->inlined};
+    enum bench_status status = BENCH_PASS;
+    enum bench_valid valid = BENCH_UNCHECKED;
+    struct bench_pace pace;
+    uint64_t n;
+
+    bench_samples_clear(&state->ticks);
+    bench_samples_clear(&state->timer);
+    for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
+        bench_pace_start(&pace, b, row->what);
+        while (status == BENCH_PASS && (n = bench_pace_next(&pace, issues_chunk(&variant))) > 0) {
+            double ns_per_tick;
+            status = issues_run(b, issues, &variant, issues_warmup(b, &variant), (uint32_t)n,
+                                &ns_per_tick, &valid);
+            for (uint64_t i = 0; i < n && status == BENCH_PASS; i++) {
+                bench_samples_add(&state->ticks, (double)results->ticks[i] * ns_per_tick);
+                bench_samples_add(&state->timer, (double)results->ns[i]);
+            }
+        }
+    }
+    if (status != BENCH_PASS)
+        return status;
+    status = report_by(b, row, false, valid);
+    if (status == BENCH_PASS)
+        status = report_by(b, row, true, valid);
+    return status == BENCH_PASS ? compare_clocks(b, row) : status;
+}
+
+/* ---- A flag to the CPU and back ---- */
+
+#define LINE_WORDS 16 /* of 128 bytes */
+
+struct echo {
+    uint64_t *there;
+    uint64_t *back;
+    bool stop; /* atomic */
+};
+
+static void *echo_run(void *argument)
+{
+    struct echo *echo = argument;
+    uint64_t seen = 0;
+
+    for (uint32_t idle = 1; !__atomic_load_n(&echo->stop, __ATOMIC_RELAXED); idle++) {
+        uint64_t now = __atomic_load_n(echo->there, __ATOMIC_ACQUIRE);
+        if (now != seen) {
+            seen = now;
+            __atomic_store_n(echo->back, now, __ATOMIC_RELEASE);
+        } else if (idle % 1000 == 0) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static enum bench_status flag_chunks(struct bench *b, uint64_t *device_words)
+{
+    struct state *state = b->state;
+    struct issues *issues = &state->issues;
+    const struct issues_results *results = issues->results.host;
+    struct issues_results *on_gpu = issues->results.buffer.device;
+    struct bench_flag_args args = {
+        .there = device_words,
+        .back = device_words + LINE_WORDS,
+        .timeout_ns = b->options->timeout_ns,
+        .warmup = (uint32_t)b->options->warmup_iters,
+        .ticks = on_gpu->ticks,
+        .span = &on_gpu->span,
+        .status = &on_gpu->status,
+    };
+    enum bench_status status = BENCH_PASS;
+    struct bench_pace pace;
+    uint64_t n;
+
+    bench_samples_clear(&state->ticks);
+    bench_pace_start(&pace, b, "flag");
+    while (status == BENCH_PASS && (n = bench_pace_next(&pace, ISSUES_CHUNK)) > 0) {
+        args.count = (uint32_t)n;
+        status = transport_run(b, &issues->transport, &bench_flag, 1, 1, &args);
+        if (status == BENCH_PASS)
+            status = transport_block_fetch(b, &issues->transport, &issues->results);
+        if (status == BENCH_PASS && results->status)
+            status = bench_fail(b, "the CPU thread sent no flag back within %.1f s",
+                                (double)b->options->timeout_ns / 1e9);
+        double ns_per_tick = transport_ns_per_tick(b, &issues->transport, &results->span);
+        for (uint64_t i = 0; i < n && status == BENCH_PASS; i++)
+            bench_samples_add(&state->ticks, (double)results->ticks[i] * ns_per_tick);
+        args.first += args.warmup + args.count;
+    }
+    return status;
+}
+
+static enum bench_status flag(struct bench *b)
+{
+    struct state *state = b->state;
+    struct db_gpu *gpu = state->issues.transport.gpu;
+    struct db_gpu_buffer words;
+    pthread_t thread;
+
+    if (gpu->backend->alloc(gpu, DB_GPU_MEMORY_HOST, 2 * LINE_WORDS * sizeof(uint64_t), &words))
+        return bench_fail(b, "%s", db_gpu_error_text());
+    struct echo echo = {.there = words.host, .back = (uint64_t *)words.host + LINE_WORDS};
+    if (pthread_create(&thread, NULL, echo_run, &echo)) {
+        gpu->backend->free(gpu, &words);
+        return bench_fail(b, "no thread to send a flag back");
+    }
+    enum bench_status status = flag_chunks(b, words.device);
+    __atomic_store_n(&echo.stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    gpu->backend->free(gpu, &words);
+    if (status != BENCH_PASS)
+        return status;
+    struct bench_record record = {
+        .paper_id = "T3",
+        .system = "floor",
+        .config = {{"sharing", "flag to the CPU and back", 0}, {"ring", "host memory", 0}},
+        .metric = "round_trip",
+        .unit = "us",
+        .msg_bytes = 8,
+    };
+    return bench_report(b, &record, &state->ticks);
+}
+
+/* ---- Rates ---- */
+
+static const struct rates_variant rate_rows[] = {
+    {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},      {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},
+    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}}, {BENCH_WARP, 1, 32, 1, 32, 8, {NULL}},
+    {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},      {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
+    {BENCH_WARP_OWNER, 64, 32, 64, 32, 8, {NULL}}, {BENCH_WARP, 64, 256, 64, 32, 8, {NULL}},
+};
+
+/* A variant that this GPU can hold, with the blocks that play the device beside it. */
+static struct rates_variant fitted(const struct rates_variant *row, uint32_t max_threads)
+{
+    struct rates_variant variant = *row;
+
+    while (variant.ctas > 1 && 2 * variant.ctas * variant.threads > max_threads) {
+        variant.ctas /= 2;
+        variant.queues /= 2;
+    }
+    return variant;
+}
+
+static enum bench_status run_rates(struct bench *b)
+{
+    struct state *state = b->state;
+    struct transport *t = &state->issues.transport;
+    struct rates *rates = malloc(sizeof(*rates));
+    struct bench_options options = *b->options;
+    const struct bench_options *whole = b->options;
+
+    if (!rates)
+        return bench_fail(b, "no memory");
+    /* The options count posts of the latency; a rate runs for a time, a few times. */
+    options.given &= ~BENCH_USE(ITERS);
+    options.repetitions = 5;
+    b->options = &options;
+    enum bench_status status = rates_begin_detached(b, rates, t);
+    for (size_t i = 0; i < sizeof(rate_rows) / sizeof(rate_rows[0]) && status == BENCH_PASS; i++) {
+        struct rates_variant variant = fitted(&rate_rows[i], t->gpu_properties.max_threads);
+        status = rates_measure(b, rates, &variant);
+    }
+    rates_end_detached(rates);
+    b->options = whole;
+    free(rates);
+    return status;
+}
+
+static enum bench_status run(struct bench *b)
+{
+    struct state *state = b->state;
+    enum bench_status status = BENCH_PASS;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status != BENCH_FAIL; i++)
+        status = bench_worse(status, measure(b, &rows[i]));
+    if (status != BENCH_FAIL)
+        status = bench_worse(status, flag(b));
+    if (status != BENCH_FAIL)
+        status = bench_worse(status, run_rates(b));
+    if (status != BENCH_FAIL && bench_given(b->options, BENCH_OPT_VENDORS))
+        status =
+            bench_worse(status, vendors_run(b, state->issues.transport.gpu, b->options->vendors));
+    return status;
+}
+
+const struct bench_case bench_case_issue = {
+    .name = "issue",
+    .summary =
+        "posting alone, in GPU memory, without a NIC: latency, floors, rates; vendors beside",
+    .uses = ISSUES_USES | BENCH_USE(DEPTH) | BENCH_USE(SEED) | BENCH_USE(VENDORS),
+    .setup = setup,
+    .run = run,
+    .teardown = teardown,
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An 8-byte round trip beside bulk puts (the paper's Figure 6 and Table 11): the probe shares the
+ * queue or ring of a background CTA, or has its own; idle, under all the load that there is, and
+ * with the load of both systems paced alike. What the background carried meanwhile stands beside.
+ * And the timer check: an answer that comes 50 us later must take 50 us more.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "../cases.h"
+#include "../probes.h"
+
+#define DELAY_NS       50000u
+#define DELAY_FAULT_US 1.0
+#define RINGS          32u
+#define WORKERS        4u
+
+struct state {
+    struct transport transport;
+    struct probes probes;
+    struct bench_samples delay;
+};
+
+static enum bench_status setup(struct bench *b)
+{
+    struct state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return bench_fail(b, "no memory");
+    b->state = state;
+    if (bench_samples_init(&state->delay, 1))
+        return bench_fail(b, "no memory for the samples");
+    enum bench_status status = transport_open(b, &state->transport);
+    return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
+}
+
+static void teardown(struct bench *b)
+{
+    struct state *state = b->state;
+    if (!state)
+        return;
+    probes_close(&state->probes);
+    transport_close(&state->transport);
+    bench_samples_free(&state->delay);
+    free(state);
+}
+
+/* ---- The timer check ---- */
+
+static enum bench_status check_timer(struct bench *b, bool proxied)
+{
+    struct state *state = b->state;
+    struct probe s = {.proxied = proxied, .threads = 1, .workers = 1, .rings = 3, .batch = 1};
+
+    enum bench_status status = probes_run(b, &state->probes, &s, false);
+    double without = state->probes.median_us;
+    s.delay_ns = DELAY_NS;
+    if (status == BENCH_PASS)
+        status = probes_run(b, &state->probes, &s, false);
+    double with = state->probes.median_us;
+    if (status != BENCH_PASS)
+        return status;
+    struct bench_record record = {
+        .paper_id = "X17",
+        .system = proxied ? "mini-proxy" : "mini-gda",
+        .config = {{"delay_us", NULL, DELAY_NS / 1000}},
+        .metric = "added_delay",
+        .unit = "us",
+        .references = {"R329", "R330", "R331", "R332"},
+    };
+    bench_samples_clear(&state->delay);
+    bench_samples_add(&state->delay, fmax(with - without, 0) * 1e3);
+    status = bench_report(b, &record, &state->delay);
+    if (status == BENCH_PASS && fabs(with - without - DELAY_NS / 1e3) > DELAY_FAULT_US)
+        status = bench_degrade(b, "%s: a delay of %.0f us adds %.2f us to the round trip",
+                               record.system, DELAY_NS / 1e3, with - without);
+    return status;
+}
+
+/* ---- The experiment ---- */
+
+static struct probe setting_of(const struct bench *b, bool proxied)
+{
+    const struct bench_options *options = b->options;
+    struct state *state = b->state;
+    struct probe s = {.proxied = proxied, .batch = 16, .rings = RINGS, .threads = 1};
+
+    s.workers = lanes_workers(&state->transport, WORKERS);
+    if (bench_given(options, BENCH_OPT_WORKERS))
+        s.workers = (uint32_t)options->workers;
+    if (bench_given(options, BENCH_OPT_RINGS) && options->rings > 2)
+        s.rings = (uint32_t)options->rings;
+    if (bench_given(options, BENCH_OPT_POST_LIST))
+        s.batch = (uint32_t)options->post_list;
+    if (bench_given(options, BENCH_OPT_THREADS))
+        s.threads = (uint32_t)options->threads_per_cta;
+    return s;
+}
+
+/* Both arms at each load; the greatest rate that the reserved arm carried. */
+static enum bench_status sweep(struct bench *b, bool proxied, double *greatest)
+{
+    struct state *state = b->state;
+    uint32_t most =
+        bench_given(b->options, BENCH_OPT_CTAS) ? (uint32_t)b->options->ctas : PROBES_CTAS_MAX;
+    struct probe s = setting_of(b, proxied);
+    enum bench_status status = BENCH_PASS;
+
+    for (uint32_t ctas = 0; ctas <= most && status != BENCH_FAIL;
+         ctas = ctas == most ? most + 1
+                : ctas       ? (ctas * 4 < most ? ctas * 4 : most)
+                             : 1) {
+        s.ctas = ctas;
+        for (int shared = ctas > 0; shared >= 0 && status != BENCH_FAIL; shared--) {
+            s.shared = shared;
+            status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+        }
+        *greatest = state->probes.carried;
+    }
+    if (proxied && status != BENCH_FAIL) {
+        s.ctas = most;
+        s.alone = true;
+        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+    }
+    return status;
+}
+
+/* What chaining costs a probe of its own (X6). */
+static enum bench_status batches(struct bench *b)
+{
+    struct state *state = b->state;
+    struct probe s = setting_of(b, true);
+    enum bench_status status = BENCH_PASS;
+
+    s.workers = 1;
+    s.rings = 10; /* eight of the load */
+    s.ctas = bench_given(b->options, BENCH_OPT_CTAS) ? (uint32_t)b->options->ctas : PROBES_CTAS_MAX;
+    for (s.batch = 1; s.batch <= 16 && status != BENCH_FAIL; s.batch *= 16) {
+        s.reference[0] = s.batch == 1 ? "R165" : "R164";
+        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+    }
+    return status;
+}
+
+static enum bench_status run(struct bench *b)
+{
+    struct state *state = b->state;
+    const struct bench_options *options = b->options;
+    double greatest[2] = {0};
+    enum bench_status status = BENCH_PASS;
+
+    if ((bench_given(options, BENCH_OPT_CTAS) && options->ctas > PROBES_CTAS_MAX) ||
+        (bench_given(options, BENCH_OPT_THREADS) && options->threads_per_cta > PROBES_THREADS_MAX))
+        return bench_usage(b, "a load of at most %u CTAs of %u threads is possible",
+                           PROBES_CTAS_MAX, PROBES_THREADS_MAX);
+    for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++)
+        status = bench_worse(status, check_timer(b, proxied));
+    for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++)
+        status = bench_worse(status, sweep(b, proxied, &greatest[proxied]));
+    /* Both at a rate that both can carry. */
+    double pace = fmin(greatest[0], greatest[1]) / 2 * 1e-3;
+    if (bench_given(options, BENCH_OPT_PACE))
+        pace = (double)options->pace * 1e-9;
+    for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++) {
+        struct probe s = setting_of(b, proxied);
+        s.ctas = bench_given(options, BENCH_OPT_CTAS) ? (uint32_t)options->ctas : PROBES_CTAS_MAX;
+        s.pace = pace;
+        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+    }
+    return status == BENCH_FAIL ? status : bench_worse(status, batches(b));
+}
+
+const struct bench_case bench_case_loaded = {
+    .name = "loaded",
+    .paper = {"F6", "T11", "X6"},
+    .summary = "a round trip under load: a shared queue or ring against a reserved one",
+    .uses = LANES_USES | BENCH_USE(CHECK) | BENCH_USE(INJECT) | BENCH_USE(CTAS) |
+            BENCH_USE(THREADS) | BENCH_USE(WORKERS) | BENCH_USE(RINGS) | BENCH_USE(POST_LIST) |
+            BENCH_USE(PACE),
+    .iters = 1000,
+    .setup = setup,
+    .run = run,
+    .teardown = teardown,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How many messages a second a proxy carries (the paper's Figure 7 and Table 10): workers T, rings
+ * R and requests to a post B, by both ways of posting; beside it mini-gda on as many queues, and
+ * what libmlx5 does with the same chains when nobody hands it requests.
+ *
+ * Workers beyond the cores that the machine can spare are left out: they would measure the
+ * scheduler.
+ */
+#include <stdlib.h>
+
+#include "../cases.h"
+#include "../floods.h"
+#include "../peers/verbs.h"
+
+#define RINGS_MAX 64u
+
+struct state {
+    struct transport transport;
+    struct floods floods;
+    struct bench_samples rate;
+};
+
+struct row {
+    uint32_t workers, rings, batch;
+    enum db_post post;
+    const char *reference[BENCH_REFERENCES_MAX];
+};
+
+static const struct row rows[] = {
+    {1, 32, 1, DB_POST_VERBS, {NULL}},    {1, 32, 2, DB_POST_VERBS, {NULL}},
+    {1, 32, 4, DB_POST_VERBS, {NULL}},    {1, 32, 8, DB_POST_VERBS, {NULL}},
+    {1, 32, 16, DB_POST_VERBS, {NULL}},   {1, 1, 16, DB_POST_VERBS, {NULL}},
+    {1, 8, 16, DB_POST_VERBS, {NULL}},    {2, 32, 16, DB_POST_VERBS, {NULL}},
+    {4, 32, 16, DB_POST_VERBS, {NULL}},   {8, 32, 1, DB_POST_VERBS, {NULL}},
+    {8, 32, 16, DB_POST_VERBS, {"R176"}}, {1, 32, 1, DB_POST_WQE, {NULL}},
+    {1, 32, 16, DB_POST_WQE, {NULL}},     {4, 32, 16, DB_POST_WQE, {NULL}},
+    {8, 32, 16, DB_POST_WQE, {"R176"}},
+};
+
+static enum bench_status setup(struct bench *b)
+{
+    struct state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return bench_fail(b, "no memory");
+    b->state = state;
+    if (bench_samples_init(&state->rate, b->options->repetitions))
+        return bench_fail(b, "no memory for the samples");
+    enum bench_status status = transport_open(b, &state->transport);
+    return status == BENCH_PASS
+               ? floods_open(b, &state->transport, RINGS_MAX * FLOOD_SLOTS * 8, &state->floods)
+               : status;
+}
+
+static void teardown(struct bench *b)
+{
+    struct state *state = b->state;
+    if (!state)
+        return;
+    floods_close(&state->floods);
+    transport_close(&state->transport);
+    bench_samples_free(&state->rate);
+    free(state);
+}
+
+static enum bench_status measure(struct bench *b, const struct lanes_attr *attr,
+                                 const char *const *references)
+{
+    struct state *state = b->state;
+    const struct flood flood = {.bytes = 8, .by_value = true};
+    enum bench_valid valid = BENCH_UNCHECKED;
+    struct lanes lanes;
+    uint64_t puts = 0;
+
+    enum bench_status status =
+        lanes_open(b, &state->transport, attr, &state->floods.memory, &lanes);
+    if (status == BENCH_PASS)
+        status = floods_measure(b, &state->floods, &lanes, &flood, &state->rate, &puts, &valid);
+    if (status == BENCH_PASS || valid == BENCH_INVALID) {
+        struct bench_record record = {.system = lanes_system(&lanes),
+                                      .metric = "rate",
+                                      .unit = "M msg/s",
+                                      .msg_bytes = 8,
+                                      .iterations = puts,
+                                      .valid = valid};
+        record.config[0] = (struct bench_config){"payload", "value", 0};
+        record.config[1] = (struct bench_config){"threads", NULL, attr->count};
+        lanes_config(&lanes, record.config, 2);
+        for (size_t i = 0; references && i < BENCH_REFERENCES_MAX; i++)
+            record.references[i] = references[i];
+        status = bench_worse(status, bench_report(b, &record, &state->rate));
+    }
+    lanes_close(&lanes);
+    return status;
+}
+
+static enum bench_status run_row(struct bench *b, const struct row *row)
+{
+    const struct bench_options *options = b->options;
+    struct state *state = b->state;
+    struct lanes_attr attr = {
+        .proxied = true,
+        .count = bench_given(options, BENCH_OPT_RINGS) ? (uint32_t)options->rings : row->rings,
+        .proxy = {.workers = row->workers, .batch = row->batch, .post = row->post},
+    };
+
+    if (bench_given(options, BENCH_OPT_WORKERS))
+        attr.proxy.workers = (uint32_t)options->workers;
+    else if (lanes_workers(&state->transport, row->workers) < row->workers)
+        return BENCH_PASS;
+    return measure(b, &attr, row->reference);
+}
+
+static enum bench_status run(struct bench *b)
+{
+    struct state *state = b->state;
+    const struct lanes_attr own = {.count = 32};
+    enum bench_status status = BENCH_PASS;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status != BENCH_FAIL; i++)
+        status = bench_worse(status, run_row(b, &rows[i]));
+    if (status != BENCH_FAIL)
+        status = bench_worse(status, measure(b, &own, NULL));
+    for (uint32_t batch = 1; batch <= 16 && status != BENCH_FAIL; batch *= 16)
+        status = bench_worse(status, verbs_rate(b, &state->transport.info, 8, batch));
+    return status;
+}
+
+const struct bench_case bench_case_proxy_rate = {
+    .name = "proxy-rate",
+    .paper = {"F7", "T10"},
+    .summary = "messages a second of a proxy: workers, rings, batches; beside mini-gda and libmlx5",
+    .uses = LANES_USES | BENCH_USE(CHECK) | BENCH_USE(SEED) | BENCH_USE(INJECT) |
+            BENCH_USE(WORKERS) | BENCH_USE(RINGS),
+    .repetitions = 3,
+    .setup = setup,
+    .run = run,
+    .teardown = teardown,
+};

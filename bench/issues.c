@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting alone, timed; see issues.h.
+ */
+#include "issues.h"
+
+#include "ring_check.h"
+
+/* The deepest with a collapsed CQ: no slot is used twice in a launch. */
+#define DEPTH DB_MAX_COLLAPSED_DEPTH
+
+enum bench_status issues_open(struct bench *b, struct issues *issues)
+{
+    const struct bench_options *options = b->options;
+
+    *issues = (struct issues){0};
+    enum bench_status status = transport_open_gpu(b, &issues->transport);
+    if (status != BENCH_PASS)
+        return status;
+    issues->attr = transport_queue_attr(b, &issues->transport, DEPTH);
+    issues->attr.collapsed = true;
+    issues->attr.cq = DB_MEMORY_GPU;
+    if (!bench_given(options, BENCH_OPT_RING))
+        issues->attr.ring = DB_MEMORY_GPU;
+    if (!bench_given(options, BENCH_OPT_RECORD))
+        issues->attr.record = DB_MEMORY_GPU;
+    status = transport_detach(b, &issues->transport, &issues->attr, &issues->pair);
+    if (status != BENCH_PASS)
+        return status;
+    return transport_block_alloc(b, &issues->transport, sizeof(struct issues_results),
+                                 &issues->results);
+}
+
+void issues_close(struct issues *issues)
+{
+    transport_block_free(&issues->transport, &issues->results);
+    transport_disconnect(&issues->transport, &issues->pair);
+    transport_close(&issues->transport);
+}
+
+static bool is_warp(const struct issues_variant *variant)
+{
+    return variant->way == BENCH_ISSUE_WARP || variant->way == BENCH_ISSUE_WARP_OWNER;
+}
+
+uint32_t issues_chunk(const struct issues_variant *variant)
+{
+    return is_warp(variant) ? DEPTH / PORT_WARP_THREADS / 2 : ISSUES_CHUNK;
+}
+
+uint32_t issues_warmup(const struct bench *b, const struct issues_variant *variant)
+{
+    uint64_t most = is_warp(variant) ? DEPTH / PORT_WARP_THREADS / 2 : DEPTH - ISSUES_CHUNK;
+    return (uint32_t)(b->options->warmup_iters < most ? b->options->warmup_iters : most);
+}
+
+enum bench_status issues_run(struct bench *b, struct issues *issues,
+                             const struct issues_variant *variant, uint32_t warmup, uint32_t count,
+                             double *ns_per_tick, enum bench_valid *valid)
+{
+    struct transport *t = &issues->transport;
+    const struct issues_results *results = issues->results.host;
+    struct issues_results *on_gpu = issues->results.buffer.device;
+    uint32_t threads = is_warp(variant) ? PORT_WARP_THREADS : 1;
+    bool posts = variant->way >= BENCH_ISSUE_OWNER;
+    /* Nobody follows the addresses of the puts. */
+    struct bench_issue_args args = {
+        .qp = issues->pair.qp[0],
+        .raddr = 0x7f0000001000,
+        .laddr = 0x7f0000002000,
+        .rkey = 0x1234,
+        .lkey = 0x5678,
+        .way = variant->way,
+        .order = variant->order,
+        .record = variant->record,
+        .inlined = variant->inlined,
+        .warmup = warmup,
+        .count = count,
+        .pause_ticks = ISSUES_PAUSE_TICKS,
+        .word = &on_gpu->word,
+        .ticks = on_gpu->ticks,
+        .ns = on_gpu->ns,
+        .span = &on_gpu->span,
+        .status = &on_gpu->status,
+    };
+
+    if (db_queue_reset(issues->pair.queue[0]))
+        return bench_fail(b, "%s", db_error_text());
+    enum bench_status status = transport_run(b, t, &bench_issue, 1, threads, &args);
+    if (status == BENCH_PASS)
+        status = transport_block_fetch(b, t, &issues->results);
+    if (status == BENCH_PASS)
+        status = transport_check(b, &issues->pair, results->status);
+    if (status != BENCH_PASS)
+        return status;
+    *ns_per_tick = transport_ns_per_tick(b, t, &results->span);
+    if (posts && b->options->check)
+        status = ring_check(b, issues->pair.queue[0], (uint64_t)(warmup + count) * threads, valid);
+    return status;
+}

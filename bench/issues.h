@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting alone, timed: single puts on a detached queue that nobody serves, with ring, record and
+ * CQ in GPU memory, unless the options place them elsewhere, and the doorbell in mapped host
+ * memory. What the experiments issue and clock have in common.
+ */
+#ifndef BENCH_ISSUES_H
+#define BENCH_ISSUES_H
+
+#include "kernels/issue.h"
+#include "transport.h"
+
+#define ISSUES_USES                                                                                \
+    (BENCH_USE(GPU) | BENCH_USE(RING) | BENCH_USE(RECORD) | BENCH_USE(TIMEOUT) | BENCH_USE(CHECK))
+
+#define ISSUES_CHUNK 2500u
+
+/* Of the SM's clock, before each post: 2 us at 2 GHz, twice what the slowest release takes. */
+#define ISSUES_PAUSE_TICKS 4000u
+
+/* What the kernels write. */
+struct issues_results {
+    uint64_t ticks[ISSUES_CHUNK];
+    uint64_t ns[ISSUES_CHUNK];
+    struct bench_span span;
+    uint64_t word;
+    int32_t status;
+};
+
+struct issues {
+    struct transport transport;
+    struct transport_pair pair;
+    struct transport_block results;
+    struct db_queue_attr attr;
+};
+
+/* One way to post. */
+struct issues_variant {
+    enum bench_issue_way way;
+    enum db_order order;
+    enum db_record record;
+    bool inlined;
+};
+
+/* Opens the GPU and makes the queue; close it whatever came of it. */
+enum bench_status issues_open(struct bench *b, struct issues *issues);
+void issues_close(struct issues *issues);
+
+/* How many posts a chunk may have, and how many come before it that nobody times. */
+uint32_t issues_chunk(const struct issues_variant *variant);
+uint32_t issues_warmup(const struct bench *b, const struct issues_variant *variant);
+
+/* A fresh queue, `warmup` posts, and `count` timed ones, whose results are in issues->results.host.
+ * `*ns_per_tick` is of their ticks. The ring is checked afterwards. */
+enum bench_status issues_run(struct bench *b, struct issues *issues,
+                             const struct issues_variant *variant, uint32_t warmup, uint32_t count,
+                             double *ns_per_tick, enum bench_valid *valid);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The kernels of the proxy's experiments; see proxy.h. One source for a C11 compiler and nvcc.
+ */
+#include "proxy.h"
+
+#define WORD_STRIDE 128
+
+/* ---- One push at a time ---- */
+
+/* `steps` is a literal. */
+PORT_FN int enqueue(const struct bench_enqueue_args *args, uint32_t steps)
+{
+    struct db_ring ring;
+    int status = DB_OK;
+
+    db_ring_take(&ring, args->qp->ring);
+
+    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t index, at = (uint64_t)(i % args->slots) * 8;
+        if (i == args->warmup)
+            bench_span_start(args->span);
+        uint64_t start = port_clock();
+        struct db_descriptor d = db_descriptor_memory(DB_RING_PUT, 0, args->rkey, args->raddr + at,
+                                                      args->lkey, args->laddr + at, 8);
+        status = db_ring_push(&ring, &ring.own, d, steps, &index);
+        uint64_t issued = port_clock();
+        if (!status)
+            status = db_ring_wait(&ring, index);
+        uint64_t completed = port_clock();
+        if (i >= args->warmup) {
+            args->issue[i - args->warmup] = issued - start;
+            args->complete[i - args->warmup] = completed - start;
+        }
+    }
+    bench_span_end(args->span);
+    db_ring_give(args->qp->ring, &ring);
+    return status;
+}
+
+PORT_KERNEL(bench_enqueue, struct bench_enqueue_args, args)
+{
+    if (port_block() != 0 || port_thread() != 0)
+        return;
+    switch (args->steps) {
+    case DB_RING_BASELINE:
+        *args->status = enqueue(args, DB_RING_BASELINE);
+        break;
+    case DB_RING_READ | DB_RING_RELEASE:
+        *args->status = enqueue(args, DB_RING_READ | DB_RING_RELEASE);
+        break;
+    case DB_RING_RELEASE:
+        *args->status = enqueue(args, DB_RING_RELEASE);
+        break;
+    case DB_RING_ATOMIC:
+        *args->status = enqueue(args, DB_RING_ATOMIC);
+        break;
+    case DB_RING_PAYLOAD:
+        *args->status = enqueue(args, DB_RING_PAYLOAD);
+        break;
+    default:
+        *args->status = enqueue(args, DB_RING_TUNED);
+        break;
+    }
+}
+
+PORT_KERNEL(bench_single, struct bench_single_args, args)
+{
+    int status = DB_OK;
+    if (port_block() != 0 || port_thread() != 0)
+        return;
+    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t index;
+        if (i == args->warmup)
+            bench_span_start(args->span);
+        uint64_t start = port_clock();
+        status =
+            db_put(args->qp, args->raddr, args->rkey, args->laddr, args->lkey, args->bytes, &index);
+        uint64_t issued = port_clock();
+        if (!status)
+            status = db_wait(args->qp, index);
+        uint64_t completed = port_clock();
+        if (i >= args->warmup) {
+            args->issue[i - args->warmup] = issued - start;
+            args->complete[i - args->warmup] = completed - start;
+        }
+    }
+    bench_span_end(args->span);
+    *args->status = status;
+}
+
+/* ---- A probe beside a load ---- */
+
+PORT_FN int send(struct db_qp *qp, bool shared, uint64_t raddr, uint32_t rkey, uint64_t value,
+                 uint64_t *index)
+{
+    return shared ? db_put_value_shared(qp, raddr, rkey, value, index)
+                  : db_put_value(qp, raddr, rkey, value, index);
+}
+
+PORT_FN void wait_ns(uint64_t ns)
+{
+    uint64_t until = port_now_ns() + ns;
+    while (port_now_ns() < until)
+        port_pause();
+}
+
+/* Waits for `value` in the word of `side`. */
+PORT_FN int await(const struct bench_loaded_args *args, uint32_t side, uint64_t value,
+                  uint64_t deadline)
+{
+    const uint64_t *word = (const uint64_t *)(const void *)(args->words + side * WORD_STRIDE);
+    return port_wait_ge64(word, value, PORT_SYSTEM, deadline) ? DB_ERROR_TIMEOUT : DB_OK;
+}
+
+/* Puts `value` into the other side's word. */
+PORT_FN int answer(const struct bench_loaded_args *args, uint32_t side, uint64_t value)
+{
+    uint64_t index;
+    return send(args->probe[side], args->probe_shared, args->raddr + (1 - side) * WORD_STRIDE,
+                args->rkey, value, &index);
+}
+
+PORT_FN int initiate(const struct bench_loaded_args *args)
+{
+    int status = DB_OK;
+    *args->start_ns = port_now_ns();
+    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t value = args->first + i + 1, deadline = port_now_ns() + args->timeout_ns;
+        if (i == args->warmup)
+            bench_span_start(args->span);
+        uint64_t start = port_clock();
+        status = answer(args, 0, value);
+        if (!status)
+            status = await(args, 0, value, deadline);
+        uint64_t end = port_clock();
+        if (i >= args->warmup)
+            args->ticks[i - args->warmup] = end - start;
+    }
+    bench_span_end(args->span);
+    *args->end_ns = port_now_ns();
+    return status;
+}
+
+PORT_FN int respond(const struct bench_loaded_args *args)
+{
+    int status = DB_OK;
+    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
+        uint64_t value = args->first + i + 1;
+        status = await(args, 1, value, port_now_ns() + args->timeout_ns);
+        if (args->delay_ns)
+            wait_ns(args->delay_ns);
+        if (!status)
+            status = answer(args, 1, value);
+    }
+    return status;
+}
+
+PORT_FN int load(const struct bench_loaded_args *args, uint32_t thread, uint64_t *puts)
+{
+    struct db_qp *qp = args->load[(port_block() - 2) % args->loads];
+    uint64_t raddr = args->raddr + (2 + (uint64_t)thread) * WORD_STRIDE;
+    uint64_t index, next = port_now_ns();
+    int status = DB_OK;
+
+    while (!status && port_ld64(args->stop, PORT_RELAXED, PORT_GPU) == 0) {
+        status = send(qp, args->load_shared, raddr, args->rkey, *puts + 1, &index);
+        *puts += status == DB_OK;
+        if (args->pace_ns == 0)
+            continue;
+        next += args->pace_ns;
+        while (!status && port_now_ns() < next &&
+               port_ld64(args->stop, PORT_RELAXED, PORT_GPU) == 0)
+            port_pause();
+    }
+    return status ? status : args->load_shared ? db_flush_shared(qp) : db_flush(qp);
+}
+
+PORT_KERNEL(bench_loaded, struct bench_loaded_args, args)
+{
+    uint32_t side = port_block();
+    if (side >= 2) {
+        uint32_t thread = (side - 2) * port_threads() + port_thread();
+        uint64_t puts = 0;
+        args->status[2 + thread] = load(args, thread, &puts);
+        args->puts[thread] = puts;
+        return;
+    }
+    if (port_thread() != 0)
+        return;
+    args->status[side] = side == 0 ? initiate(args) : respond(args);
+    if (side == 0)
+        port_st64(args->stop, 1, PORT_RELAXED, PORT_GPU);
+}
+
+/* ---- As fast as it goes ---- */
+
+PORT_FN int flood(const struct bench_flood_args *args, uint32_t thread)
+{
+    struct db_qp *qp = args->qps[thread];
+    uint64_t index = 0, base = (uint64_t)thread * args->slots * args->bytes;
+
+    for (uint64_t i = 0; i < args->puts; i++) {
+        uint64_t at = base + i % args->slots * args->bytes;
+        int status = args->by_value ? db_put_value(qp, args->raddr + at, args->rkey, i + 1, &index)
+                                    : db_put(qp, args->raddr + at, args->rkey, args->laddr + at,
+                                             args->lkey, args->bytes, &index);
+        /* Now and then, so that at most two windows are outstanding. */
+        if (!status && i % args->window == args->window - 1 && i >= args->window)
+            status = db_wait(qp, index - args->window);
+        if (status)
+            return status;
+    }
+    return db_wait(qp, index);
+}
+
+PORT_KERNEL(bench_flood, struct bench_flood_args, args)
+{
+    uint32_t thread = port_block() * port_threads() + port_thread();
+    args->start_ns[thread] = port_now_ns();
+    int status = flood(args, thread);
+    args->end_ns[thread] = port_now_ns();
+    args->status[thread] = status;
+}

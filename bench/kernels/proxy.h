@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Kernels of the proxy's experiments: a push timed step by step; a probe's round trips beside a
+ * background load; pushes as fast as they go. All but the first use the calls that queues of both
+ * kinds take. Included by proxy.c, which both compilers take, and by the cases that launch them.
+ */
+#ifndef BENCH_KERNELS_PROXY_H
+#define BENCH_KERNELS_PROXY_H
+
+#include <doorbell/device.h>
+#include <doorbell/impl/port_kernel.h>
+
+#include "span.h"
+
+/* One thread, alone on its ring: `warmup` pushes and then `count` timed ones of an 8-byte put,
+ * never more than one outstanding. */
+struct bench_enqueue_args {
+    struct db_qp *qp;
+    uint32_t steps; /* set of enum db_ring_step */
+    uint64_t raddr;
+    uint64_t laddr;
+    uint32_t rkey;
+    uint32_t lkey;
+    uint32_t slots; /* put i is of the word i modulo these, on both sides */
+    uint32_t warmup;
+    uint32_t count;
+    uint64_t *issue;    /* [count] ticks from the call to behind the store */
+    uint64_t *complete; /* [count] ticks from the call to the completion */
+    int32_t *status;    /* [1] */
+    struct bench_span *span;
+};
+PORT_KERNEL_DECLARE(bench_enqueue);
+
+/* Block 0 puts a count into block 1's word, which puts it back; the threads of the other blocks put
+ * their own counts into words of theirs until the probe is through. */
+struct bench_loaded_args {
+    struct db_qp **probe;  /* [2] */
+    uint32_t probe_shared; /* with a background thread: the shared calls */
+    uint64_t raddr;        /* of word 0; each block's and then each background thread's lies 128
+                              bytes behind the one before */
+    uint32_t rkey;
+    uint8_t *words;      /* the same for the kernel */
+    uint64_t first;      /* counts start above this: what an earlier launch left */
+    uint64_t delay_ns;   /* that block 1 waits before its answer */
+    uint64_t timeout_ns; /* of one round trip */
+    uint32_t warmup;
+    uint32_t count;
+
+    struct db_qp **load; /* [loads]: background block n uses load[(n - 2) % loads] */
+    uint32_t loads;
+    uint32_t load_shared;
+    uint64_t pace_ns; /* between two puts of a background thread; 0: none */
+
+    uint64_t *ticks;    /* [count] */
+    uint64_t *puts;     /* [background threads] */
+    uint64_t *stop;     /* 0 until the probe is through */
+    int32_t *status;    /* [2 + background threads] */
+    uint64_t *start_ns; /* [1] of all round trips */
+    uint64_t *end_ns;
+    struct bench_span *span;
+};
+PORT_KERNEL_DECLARE(bench_loaded);
+
+/* Every thread makes `puts` puts of `bytes` on its own queue, with `window` outstanding at most:
+ * 8-byte ones carry the put's number plus one, others are of memory. */
+struct bench_flood_args {
+    struct db_qp **qps; /* [threads of the grid] */
+    uint64_t raddr; /* of thread 0; each thread's `slots` payloads lie behind the one's before */
+    uint64_t laddr;
+    uint32_t rkey;
+    uint32_t lkey;
+    uint32_t bytes;
+    uint32_t slots;
+    uint32_t by_value; /* 8 bytes that travel in the descriptor or the WQE */
+    uint64_t puts;
+    uint64_t window;
+    uint64_t *start_ns; /* [threads] */
+    uint64_t *end_ns;   /* [threads] after the last completion */
+    int32_t *status;    /* [threads] */
+};
+PORT_KERNEL_DECLARE(bench_flood);
+
+/* One put at a time on a queue of either kind: issue and completion, as bench_enqueue. */
+struct bench_single_args {
+    struct db_qp *qp;
+    uint64_t raddr;
+    uint64_t laddr;
+    uint32_t rkey;
+    uint32_t lkey;
+    uint32_t bytes;
+    uint32_t warmup;
+    uint32_t count;
+    uint64_t *issue;
+    uint64_t *complete;
+    int32_t *status;
+    struct bench_span *span;
+};
+PORT_KERNEL_DECLARE(bench_single);
+
+#endif

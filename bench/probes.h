@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An 8-byte round trip on lanes of either kind, beside a background load: what the experiments
+ * loaded and one-op have in common.
+ */
+#ifndef BENCH_PROBES_H
+#define BENCH_PROBES_H
+
+#include "kernels/proxy.h"
+#include "lanes.h"
+
+#define PROBES_CTAS_MAX    64u
+#define PROBES_THREADS_MAX 8u /* of a background CTA */
+
+struct probes {
+    struct transport *transport;
+    struct transport_memory words;
+    struct transport_block tables;
+    struct bench_samples samples; /* nanoseconds */
+    double median_us;
+    double carried; /* M puts a second of the background */
+    uint64_t first; /* count that the last launch left */
+};
+
+/* One measurement. */
+struct probe {
+    bool proxied;
+    bool shared; /* the probe's queue, with a background CTA */
+    bool alone;  /* workers of its own for the probe, in addition */
+    uint32_t ctas;
+    uint32_t threads; /* of each */
+    uint32_t workers; /* of a proxy */
+    uint32_t rings;   /* the probe's two among them */
+    uint32_t batch;
+    enum db_protocol protocol; /* of the background's rings and a shared probe's */
+    uint64_t delay_ns;         /* of each answer */
+    double pace;               /* puts a nanosecond of all the background; 0: as fast as they go */
+    const char *paper;         /* NULL: the first of the case's row */
+    const char *reference[BENCH_REFERENCES_MAX];
+};
+
+/* Close it also when it failed. */
+enum bench_status probes_open(struct bench *b, struct transport *t, struct probes *probes);
+void probes_close(struct probes *probes);
+
+/* Measures as the options say, with 20 round trips before unless they say otherwise; the results
+ * stay in `probes`, and are reported when `reported`. */
+enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
+                             bool reported);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Threads that share one queue; each adds to words of its own at the peer, waits for each addition
+ * and looks at what it returned.
+ */
+#include "programs.h"
+
+enum {
+    BUS_SUM = 0x1000,
+    BUS_OLD = 0x2000,
+    FIRST_SUM = 100,
+};
+
+struct memory {
+    struct ex_queue queue;
+    uint64_t sum[EX_THREADS * 4];
+    uint64_t old[EX_THREADS * 4];
+};
+
+static void set_up(struct ex_model *model, void *object)
+{
+    struct memory *memory = object;
+    unsigned count = model->config.threads * model->config.messages;
+
+    ex_queue_add(model, &memory->queue, model->config.depth ? model->config.depth : 2,
+                 model->config.variant == EX_SHARED_TICKET_COLLAPSED);
+    for (unsigned i = 0; i < count; i++) {
+        ex_payload_add(model, &memory->sum[i], EX_GPU_MEMORY, BUS_SUM + i * 8, FIRST_SUM + i,
+                       "sum[%u]", i);
+        ex_payload_add(model, &memory->old[i], EX_GPU_MEMORY, BUS_OLD + i * 8, 0, "old[%u]", i);
+    }
+}
+
+static unsigned messages_of(const struct ex_config *config, unsigned thread)
+{
+    return thread > 0 && config->others ? config->others : config->messages;
+}
+
+static int claim(const struct ex_config *config, struct db_qp *qp, uint64_t *index)
+{
+    return config->variant == EX_SHARED_LOCK ? db_claim_locked(qp, 1, index)
+                                             : db_claim_shared(qp, 1, index);
+}
+
+static int publish(const struct ex_config *config, struct db_qp *qp, uint64_t index)
+{
+    enum db_order order = (enum db_order)config->order;
+    enum db_record record = (enum db_record)config->record;
+
+    switch (config->variant) {
+    case EX_SHARED_LOCK:
+        db_publish_locked(qp, index, index + 1, order, record);
+        return DB_OK;
+    case EX_SHARED_HANDOFF:
+        db_publish_handoff(qp, index, 1, order, record);
+        return DB_OK;
+    case EX_SHARED_NO_PUBLICATION_ORDER:
+        db_publish(qp, index, index + 1, order, record);
+        return DB_OK;
+    default:
+        return db_publish_ticket(qp, index, index, index + 1, order, record);
+    }
+}
+
+static void run(const struct ex_config *config, void *object, unsigned thread)
+{
+    struct memory *memory = object;
+    struct db_qp *qp = &memory->queue.qp;
+    uint64_t index = 0;
+
+    for (unsigned i = 0; i < messages_of(config, thread); i++) {
+        unsigned target = thread * config->messages + i;
+        ex_step(i);
+        ex_check(claim(config, qp, &index) == DB_OK, "the claim succeeds");
+        db_build_fetch_add(qp, index, DB_SIGNALED, BUS_SUM + target * 8, 1, BUS_OLD + target * 8, 2,
+                           1000);
+        ex_check(publish(config, qp, index) == DB_OK, "the publication succeeds");
+        ex_step(1u << 8 | i << 16 | index << 32);
+        ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
+        ex_check(port_ld64(&memory->old[target], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + target,
+                 "what the fetch-and-add returned is there");
+    }
+}
+
+static const char *finish(struct ex_model *model, const struct ex_state *state)
+{
+    struct memory *memory = model->memory;
+
+    for (unsigned thread = 0; thread < model->config.threads; thread++) {
+        for (unsigned i = 0; i < messages_of(&model->config, thread); i++) {
+            unsigned target = thread * model->config.messages + i;
+            if (ex_final(model, state, &memory->sum[target]) != FIRST_SUM + target + 1000)
+                return "an addition did not arrive";
+        }
+    }
+    return NULL;
+}
+
+const struct ex_program ex_shared = {
+    .name = "shared",
+    .text = "threads post fetch-and-adds to one queue and each waits for its own",
+    .memory_bytes = sizeof(struct memory),
+    .set_up = set_up,
+    .run = run,
+    .finish = finish,
+};

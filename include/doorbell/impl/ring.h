@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A proxy's ring: GPU threads push descriptors (ring_format.h), a worker of the proxy takes them
+ * and publishes its progress. The paper, section 4, "mini-proxy". Included by device.h, whose calls
+ * come here for a proxied queue, and by the proxy's workers.
+ *
+ * A push reserves slots, waits for room in them and stores the descriptors. How it does so is the
+ * protocol, a set of steps: DB_RING_BASELINE has them all, DB_RING_TUNED none, DB_RING_SHARED the
+ * one that many producers need. A ring is used with or without DB_RING_ATOMIC, for its whole life.
+ */
+#ifndef DOORBELL_IMPL_RING_H
+#define DOORBELL_IMPL_RING_H
+
+#include "qp.h"
+#include "ring_format.h"
+
+/* Steps that cost time. The set is a literal, so that it folds. */
+enum db_ring_step {
+    DB_RING_ATOMIC = 1,  /* reserve with an atomic: any number of producers. Otherwise the one
+                            producer counts by itself. */
+    DB_RING_READ = 2,    /* read the worker's progress for each push. Otherwise only when what was
+                            read last leaves no room. */
+    DB_RING_RELEASE = 4, /* two stores with a system-scope release between them. Otherwise one store
+                            of 16 bytes, which is valid in both halves or not yet there. */
+    DB_RING_PAYLOAD = 8, /* first a system-scope release of what the caller wrote: where no
+                            DB_RING_RELEASE does it, a payload in memory needs it. */
+};
+
+#define DB_RING_BASELINE (DB_RING_ATOMIC | DB_RING_READ | DB_RING_RELEASE)
+#define DB_RING_TUNED    0u
+#define DB_RING_SHARED   DB_RING_ATOMIC
+
+enum db_producers {
+    DB_ONE_PRODUCER,
+    DB_MANY_PRODUCERS,
+};
+
+/* What the one producer knows. No other thread reads it, so its accesses are plain. */
+struct db_ring_own {
+    uint64_t next; /* index of the next descriptor */
+    uint64_t seen; /* progress->posted as it was read last */
+};
+
+/* What many producers share. */
+struct db_ring_many {
+    uint64_t reserved; /* descriptors handed out to them */
+    uint64_t seen;     /* at least one of them saw progress->posted there */
+    uint64_t broken;   /* not 0: one gave up on slots that it had reserved */
+};
+
+struct db_ring {
+    /* Constants, set before the first push. */
+    uint8_t *slots; /* struct db_descriptor [depth], in host memory */
+    const struct db_ring_progress *progress;
+    struct db_ring_many *many; /* `shared` of this ring, or of the one that this is a copy of */
+    uint64_t timeout_ns;       /* of every wait on this ring */
+    uint32_t depth;            /* descriptors, a power of two, at least 2 */
+    uint32_t producers;        /* enum db_producers */
+    uint32_t baseline;         /* device.h pushes with all the steps */
+
+    struct db_ring_own own __attribute__((aligned(128)));
+    struct db_ring_many shared __attribute__((aligned(128)));
+};
+
+/*
+ * For the one producer that pushes in a loop: a copy of the ring on the stack, which the compiler
+ * keeps in registers, where constants stay known however often the thread acquires. Until it is
+ * given back, nobody uses the ring itself.
+ */
+PORT_FN void db_ring_take(struct db_ring *here, const struct db_ring *ring)
+{
+    *here = *ring;
+}
+
+PORT_FN void db_ring_give(struct db_ring *ring, const struct db_ring *here)
+{
+    ring->own = here->own;
+}
+
+PORT_FN int db_ring_status(const struct db_ring *ring)
+{
+    uint64_t error = port_ld64(&ring->progress->error, PORT_RELAXED, PORT_SYSTEM);
+    if (error == 0 && port_ld64(&ring->many->broken, PORT_RELAXED, PORT_GPU) == 0)
+        return DB_OK;
+    return error & DB_ERROR_VALID ? DB_ERROR_IO : DB_ERROR_BROKEN;
+}
+
+/* How many failed polls pass between two looks at the error word: a poll is a read over PCIe, and
+ * so is a look. */
+#define DB_RING_POLLS_PER_LOOK 16
+
+/* After a failed poll: DB_OK to go on, the ring's failure, or DB_ERROR_TIMEOUT. `*deadline` is 0
+ * until the clock was first looked at. */
+PORT_FN int db_ring_go_on(const struct db_ring *ring, uint32_t polls, uint64_t *deadline)
+{
+    if (polls % DB_RING_POLLS_PER_LOOK == 0) {
+        int status = db_ring_status(ring);
+        if (status)
+            return status;
+    }
+    if (polls % PORT_POLLS_PER_CLOCK == 0) {
+        uint64_t now = port_now_ns();
+        if (*deadline == 0)
+            *deadline = now + ring->timeout_ns;
+        else if (now > *deadline)
+            return DB_ERROR_TIMEOUT;
+    }
+    port_pause();
+    return DB_OK;
+}
+
+/* ---- Reserving ---- */
+
+/* Waits until the slots below `end` are free; `*posted` is what the worker has posted then. */
+PORT_FN int db_ring_wait_room(const struct db_ring *ring, uint64_t end, uint64_t *posted)
+{
+    uint64_t deadline = 0;
+    for (uint32_t polls = 1;; polls++) {
+        /* Relaxed: the stores into the slots depend on it, and no machine makes a store visible
+         * before the load that decided on it. Pairs with the release in db_ring_publish_posted().
+         */
+        *posted = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
+        if (end <= *posted + ring->depth)
+            return DB_OK;
+        int status = db_ring_go_on(ring, polls, &deadline);
+        if (status)
+            return status;
+    }
+}
+
+PORT_FN int db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *own, uint32_t count,
+                                uint32_t steps, uint64_t *first)
+{
+    uint64_t end = own->next + count, seen = own->seen;
+    *first = own->next;
+    if (steps & DB_RING_READ)
+        seen = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
+    if (end > seen + ring->depth) {
+        int status = db_ring_wait_room(ring, end, &seen);
+        if (status)
+            return status;
+    }
+    own->next = end;
+    own->seen = seen;
+    return DB_OK;
+}
+
+PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t steps,
+                                 uint64_t *first)
+{
+    if (count > ring->depth)
+        return DB_ERROR_INVALID;
+    *first = port_add64(&ring->many->reserved, count);
+    uint64_t end = *first + count;
+    uint64_t seen = steps & DB_RING_READ
+                        ? port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM)
+                        : port_ld64(&ring->many->seen, PORT_RELAXED, PORT_GPU);
+    if (end <= seen + ring->depth)
+        return DB_OK;
+    int status = db_ring_wait_room(ring, end, &seen);
+    if (status == DB_ERROR_TIMEOUT) {
+        /* Others have reserved behind these slots, and the worker stops before them for ever. */
+        port_st64(&ring->many->broken, 1, PORT_RELAXED, PORT_GPU);
+        return DB_ERROR_BROKEN;
+    }
+    if (!status && !(steps & DB_RING_READ))
+        port_max64(&ring->many->seen, seen);
+    return status;
+}
+
+/*
+ * Reserves `count` slots in a row and waits until they are free. Returns DB_OK, DB_ERROR_TIMEOUT
+ * (nothing was reserved; one producer), DB_ERROR_BROKEN (the ring is of no more use), DB_ERROR_IO,
+ * or DB_ERROR_INVALID for more slots than the ring has. `own` is for the one producer.
+ */
+PORT_FN int db_ring_reserve(struct db_ring *ring, struct db_ring_own *own, uint32_t count,
+                            uint32_t steps, uint64_t *first)
+{
+    return steps & DB_RING_ATOMIC ? db_ring_reserve_many(ring, count, steps, first)
+                                  : db_ring_reserve_own(ring, own, count, steps, first);
+}
+
+/* ---- Storing ---- */
+
+PORT_FN void db_ring_store(const struct db_ring *ring, uint64_t index, struct db_descriptor d,
+                           uint32_t steps)
+{
+    uint8_t *slot = ring->slots + (index & (ring->depth - 1)) * sizeof(d);
+    uint64_t lap = db_ring_lap(index, ring->depth);
+    if (steps & DB_RING_RELEASE) {
+        uint64_t *half = (uint64_t *)(void *)slot;
+        port_st64(&half[1], d.half[1] | lap, PORT_RELAXED, PORT_SYSTEM);
+        /* Visible before the first half: the second, and the payload. Pairs with the acquire in
+         * db_ring_peek(). */
+        port_fence(PORT_RELEASE, PORT_SYSTEM);
+        port_st64(&half[0], d.half[0] | lap, PORT_RELAXED, PORT_SYSTEM);
+    } else {
+        port_st16_shared(slot, d.half[0] | lap, d.half[1] | lap);
+    }
+}
+
+/* Pushes one descriptor; `*index` names it for db_ring_wait(). As db_ring_reserve(). */
+PORT_FN int db_ring_push(struct db_ring *ring, struct db_ring_own *own, struct db_descriptor d,
+                         uint32_t steps, uint64_t *index)
+{
+    int status = db_ring_reserve(ring, own, 1, steps, index);
+    if (status)
+        return status;
+    if (steps & DB_RING_PAYLOAD) /* visible to the NIC before the descriptor: the payload */
+        port_fence(PORT_RELEASE, PORT_SYSTEM);
+    db_ring_store(ring, *index, d, steps);
+    return DB_OK;
+}
+
+/* The same for an operation behind its operand. */
+PORT_FN int db_ring_push_pair(struct db_ring *ring, struct db_ring_own *own,
+                              struct db_descriptor operand, struct db_descriptor d, uint32_t steps,
+                              uint64_t *index)
+{
+    uint64_t first;
+    int status = db_ring_reserve(ring, own, 2, steps, &first);
+    if (status)
+        return status;
+    *index = first + 1;
+    if (steps & DB_RING_PAYLOAD)
+        port_fence(PORT_RELEASE, PORT_SYSTEM);
+    db_ring_store(ring, first, operand, steps);
+    db_ring_store(ring, *index, d, steps);
+    return DB_OK;
+}
+
+/* One descriptor of every lane of `mask`, each its own: one reservation for all. `steps` has
+ * DB_RING_ATOMIC. All lanes named must call; each gets its own `*index` and the same status. */
+PORT_FN int db_ring_push_warp(struct db_ring *ring, uint32_t mask, struct db_descriptor d,
+                              uint32_t steps, uint64_t *index)
+{
+    unsigned lane = port_lane(), leader = port_first_lane(mask);
+    uint64_t first = 0;
+    int status = DB_OK;
+    if (lane == leader)
+        status = db_ring_reserve_many(ring, port_count_lanes(mask), steps, &first);
+    first = port_broadcast64(mask, first, leader);
+    status = (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
+    *index = first + port_count_lanes(mask & ((1u << lane) - 1));
+    if (status)
+        return status;
+    if (steps & DB_RING_PAYLOAD)
+        port_fence(PORT_RELEASE, PORT_SYSTEM);
+    db_ring_store(ring, *index, d, steps);
+    return DB_OK;
+}
+
+/* ---- Completion ---- */
+
+/*
+ * Waits until the operation at `index` is complete, by any number of threads. Returns DB_OK,
+ * DB_ERROR_IO or DB_ERROR_BROKEN when the ring failed before, DB_ERROR_TIMEOUT after its timeout;
+ * the wait may be repeated then.
+ */
+PORT_FN int db_ring_wait(const struct db_ring *ring, uint64_t index)
+{
+    uint64_t deadline = 0;
+    /* Acquire: pairs with the release in db_ring_publish_completed(); what the NIC wrote for the
+     * operation is visible. */
+    for (uint32_t polls = 1;
+         port_ld64(&ring->progress->completed, PORT_ACQUIRE, PORT_SYSTEM) <= index; polls++) {
+        int status = db_ring_go_on(ring, polls, &deadline);
+        if (status)
+            return status;
+    }
+    return DB_OK;
+}
+
+/* Waits for everything pushed so far; of many producers, by those whose pushes have returned. */
+PORT_FN int db_ring_flush(const struct db_ring *ring)
+{
+    uint64_t end = ring->producers == DB_ONE_PRODUCER
+                       ? ring->own.next
+                       : port_ld64(&ring->many->reserved, PORT_RELAXED, PORT_GPU);
+    return end == 0 ? db_ring_status(ring) : db_ring_wait(ring, end - 1);
+}
+
+/* Waits for every ring of a set, in turn; the first failure is returned after all were waited for.
+ */
+PORT_FN int db_ring_flush_all(struct db_ring *const *rings, uint32_t count)
+{
+    int first = DB_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        int status = db_ring_flush(rings[i]);
+        if (first == DB_OK)
+            first = status;
+    }
+    return first;
+}
+
+/* ---- The worker's side ---- */
+
+/* Is descriptor `index` there? Then `*d` is it, and its payload is visible. */
+PORT_FN bool db_ring_peek(const uint8_t *slots, uint32_t depth, uint64_t index,
+                          struct db_descriptor *d)
+{
+    const uint64_t *half =
+        (const uint64_t *)(const void *)(slots + (index & (depth - 1)) * sizeof(*d));
+    uint64_t lap = db_ring_lap(index, depth);
+    /* Acquire: pairs with the release in db_ring_store() or before it. */
+    d->half[0] = port_ld64(&half[0], PORT_ACQUIRE, PORT_SYSTEM);
+    if ((d->half[0] & DB_RING_VALID) != lap)
+        return false;
+    d->half[1] = port_ld64(&half[1], PORT_RELAXED, PORT_SYSTEM);
+    return (d->half[1] & DB_RING_VALID) == lap;
+}
+
+/* Gives the slots below `end` back. Release: they were read before. */
+PORT_FN void db_ring_publish_posted(struct db_ring_progress *progress, uint64_t end)
+{
+    port_st64(&progress->posted, end, PORT_RELEASE, PORT_SYSTEM);
+}
+
+/* Tells that the operations below `end` are complete. Release: what the NIC wrote for them, which
+ * the worker acquired with their CQE. */
+PORT_FN void db_ring_publish_completed(struct db_ring_progress *progress, uint64_t end)
+{
+    port_st64(&progress->completed, end, PORT_RELEASE, PORT_SYSTEM);
+}
+
+/* Tells the first failure of the ring; later ones are its consequences. */
+PORT_FN void db_ring_publish_error(struct db_ring_progress *progress, uint64_t error)
+{
+    if (port_ld64(&progress->error, PORT_RELAXED, PORT_SYSTEM) == 0)
+        port_st64(&progress->error, error, PORT_RELEASE, PORT_SYSTEM);
+}
+
+/* An empty ring at `index`, whose slots look as the lap before left them. */
+PORT_FN void db_ring_clear(struct db_ring *ring, struct db_ring_progress *progress, uint64_t index)
+{
+    for (uint32_t i = 0; i < ring->depth; i++) {
+        uint64_t other = db_ring_lap(index + i, ring->depth) ^ DB_RING_VALID;
+        uint8_t *slot = ring->slots + ((index + i) & (ring->depth - 1)) * 16u;
+        port_st16_shared(slot, other, other);
+    }
+    port_st64(&progress->posted, index, PORT_RELAXED, PORT_SYSTEM);
+    port_st64(&progress->completed, index, PORT_RELAXED, PORT_SYSTEM);
+    port_st64(&progress->error, 0, PORT_RELAXED, PORT_SYSTEM);
+    ring->many = &ring->shared;
+    ring->own.next = index;
+    ring->own.seen = index;
+    port_st64(&ring->many->reserved, index, PORT_RELAXED, PORT_GPU);
+    port_st64(&ring->many->seen, index, PORT_RELAXED, PORT_GPU);
+    port_st64(&ring->many->broken, 0, PORT_RELEASE, PORT_SYSTEM);
+}
+
+#endif

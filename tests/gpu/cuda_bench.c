@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Claim: the experiments take all their steps on a CUDA GPU: kernels are loaded, queues mapped,
+ * what lies in GPU memory is copied, and every payload is valid; and a driver that is older than
+ * the kernels' compiler is refused. Over the fake driver (fake_driver.c), whose kernels CPU threads
+ * run. The argument is the experiment.
+ */
+#include "bench/bench.h"
+#include "bench/kernels/issue.h"
+#include "bench/kernels/put.h"
+#include "bench/kernels/rate.h"
+#include "bench/run.h"
+#include "fake_control.h"
+#include "src/kernels/clock.h"
+
+extern const size_t bench_kernel_image_count;
+
+static struct db_gpu *runner;
+
+static void run_kernel(const struct fake_launch *launch)
+{
+    static const struct port_kernel *const kernels[] = {
+        &db_clock, &bench_put, &bench_round_trip, &bench_rate, &bench_issue, &bench_flag};
+    struct db_gpu_shape shape = {launch->ctas, launch->threads, launch->shared_bytes};
+    struct db_gpu_grid *grid;
+
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+        if (strcmp(kernels[i]->name, launch->name) != 0)
+            continue;
+        CHECK(runner->backend->launch(runner, kernels[i], shape, launch->args, &grid) == 0, "%s",
+              db_gpu_error_text());
+        CHECK(runner->backend->wait(grid, port_now_ns() + 100000000000u) == 0, "%s",
+              db_gpu_error_text());
+        return;
+    }
+    CHECK(false, "nobody knows kernel %s", launch->name);
+}
+
+static enum bench_status run_case(const char *name, void (*change)(struct bench_options *options))
+{
+    const struct bench_case *chosen[1] = {NULL};
+    struct bench_options options;
+    struct bench_plan plan = {chosen, 1, &options, "test", "test"};
+    char error[BENCH_ERROR_BYTES];
+
+    for (size_t i = 0; bench_cases[i]; i++)
+        if (strcmp(bench_cases[i]->name, name) == 0)
+            chosen[0] = bench_cases[i];
+    CHECK(chosen[0], "there is no experiment %s", name);
+    bench_options_init(&options);
+    options.warmup_iters = 10;
+    CHECK(bench_options_set(&options, BENCH_OPT_GPU, "cuda", error), "%s", error);
+    CHECK(bench_options_set(&options, BENCH_OPT_REPETITIONS, "1", error), "%s", error);
+    if (change)
+        change(&options);
+    return bench_run(&plan);
+}
+
+static void few(struct bench_options *options)
+{
+    char error[BENCH_ERROR_BYTES];
+
+    CHECK(bench_options_set(options, BENCH_OPT_ITERS, "320", error), "%s", error);
+}
+
+/* Puts of each thread, of which there are thousands. */
+static void very_few(struct bench_options *options)
+{
+    char error[BENCH_ERROR_BYTES];
+
+    CHECK(bench_options_set(options, BENCH_OPT_ITERS, "32", error), "%s", error);
+}
+
+static void forwarded(struct bench_options *options)
+{
+    char error[BENCH_ERROR_BYTES];
+
+    few(options);
+    CHECK(bench_options_set(options, BENCH_OPT_DOORBELL, "cpu", error), "%s", error);
+}
+
+static void in_gpu(struct bench_options *options)
+{
+    char error[BENCH_ERROR_BYTES];
+
+    few(options);
+    CHECK(bench_options_set(options, BENCH_OPT_PAYLOAD, "gpu", error), "%s", error);
+}
+
+int main(int argc, char **argv)
+{
+    struct db_gpu_config config = {.index = 0};
+    struct fake_driver *fake = fake_control();
+
+    if (argc != 2)
+        return 2;
+    if (bench_kernel_image_count == 0) {
+        CHECK(run_case(argv[1], few) == BENCH_FAIL, "a build without kernels");
+        SKIP("this build has no GPU kernels");
+    }
+    CHECK(db_gpu_cpu_backend.open(&config, &runner) == 0, "%s", db_gpu_error_text());
+    fake->run = run_kernel;
+    fake->refuse_io = true;
+    fake->blocks_per_sm = 64;
+
+    /* What other programs do to the times of this machine is no concern of this test. */
+    enum bench_status status = run_case(argv[1], strcmp(argv[1], "rate") == 0 ? very_few : few);
+    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "status %d", status);
+    expect_nothing(fake, argv[1]);
+    if (strcmp(argv[1], "one-op") == 0) {
+        status = run_case(argv[1], forwarded);
+        CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "forwarded: status %d", status);
+        CHECK(run_case(argv[1], in_gpu) == BENCH_FAIL, "payloads in GPU memory");
+        expect_nothing(fake, argv[1]);
+    }
+    runner->backend->close(runner);
+    return 0;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Claim: whatever a CUDA driver refuses ends in a sentence that names the thing and the remedy, and
+ * nothing is left behind. Over the fake driver (fake_driver.c).
+ */
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_control.h"
+
+#define SECOND_NS 1000000000ull
+
+static struct fake_driver *fake;
+static const struct db_gpu_backend *const cuda = &db_gpu_cuda_backend;
+
+struct some_args {
+    uint64_t value;
+    void *pointer;
+};
+
+static const struct port_kernel some_kernel = {.name = "some_kernel",
+                                               .args_bytes = sizeof(struct some_args)};
+static const struct port_kernel missing_kernel = {.name = "no_such_kernel",
+                                                  .args_bytes = sizeof(struct some_args)};
+
+static struct db_gpu *open_gpu(void)
+{
+    struct db_gpu_config config = {.index = 1};
+    struct db_gpu *gpu;
+
+    CHECK(cuda->open(&config, &gpu) == 0, "%s", db_gpu_error_text());
+    return gpu;
+}
+
+/* ---- The driver itself, which is loaded once in a process ---- */
+
+static void driver_says(const char *init, int want, const char *words)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        uint32_t count = 7;
+        setenv("FAKE_DRIVER_INIT", init, 1);
+        int error = cuda->count(&count);
+        CHECK(error == want && count == 0, "cuInit %s: %d, %u GPUs", init, error, count);
+        expect_words(init, db_gpu_error_text(), words);
+        exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "cuInit %s: status %#x", init,
+          (unsigned)status);
+}
+
+static void drivers(void)
+{
+    driver_says("100", -ENODEV, "finds no GPU|CUDA_ERROR_FAKE_100|nvidia-smi|CPU threads");
+    driver_says("803", -EIO, "different versions|reboot");
+    driver_says("999", -EIO, "does not start|CUDA_ERROR_FAKE_999");
+}
+
+/* ---- Opening ---- */
+
+static void opening(void)
+{
+    static const struct {
+        const char *call;
+        int result;
+        int error;
+        const char *words;
+    } rows[] = {
+        {"cuDeviceGetCount", 999, -EIO, "how many GPUs|FAKE_999"},
+        {"cuDeviceGet", 101, -EIO, "cuda:1|FAKE_101"},
+        {"cuDevicePrimaryCtxRetain", 2, -ENOMEM, "cuda:1|Fake GPU 1|context|nvidia-smi"},
+        {"cuDevicePrimaryCtxRetain", 46, -EIO, "cuda:1|FAKE_46"},
+        {"cuCtxPushCurrent_v2", 201, -EIO, "cuda:1|context"},
+        {"cuStreamCreate", 2, -EIO, "stream"},
+    };
+    struct db_gpu_config config = {.index = 1};
+    struct db_gpu *gpu;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fake->fail_call = rows[i].call;
+        fake->fail_result = rows[i].result;
+        int error = cuda->open(&config, &gpu);
+        CHECK(error == rows[i].error, "%s: %d: %s", rows[i].call, error, db_gpu_error_text());
+        expect_words(rows[i].call, db_gpu_error_text(), rows[i].words);
+        fake->fail_call = NULL;
+        expect_nothing(fake, rows[i].call);
+    }
+    config.index = 2;
+    CHECK(cuda->open(&config, &gpu) == -ENODEV, "GPU 2 of 2");
+    expect_words("index", db_gpu_error_text(), "cuda:2|shows 2|CUDA_VISIBLE_DEVICES");
+    expect_nothing(fake, "index");
+}
+
+static void properties(void)
+{
+    struct db_gpu_properties p;
+    struct db_gpu *gpu = open_gpu();
+
+    CHECK(cuda->properties(gpu, &p) == 0, "%s", db_gpu_error_text());
+    CHECK(strcmp(p.name, "Fake GPU 1") == 0 && strcmp(p.bus_id, "0000:01:00.0") == 0, "%s %s",
+          p.name, p.bus_id);
+    CHECK(p.multiprocessors == 4 && p.max_threads == 8192 && p.capability == 90, "%u %u %u",
+          p.multiprocessors, p.max_threads, p.capability);
+    CHECK(p.driver_version == 13000 && p.max_clock_hz == 1980000000, "%u", p.driver_version);
+    CHECK(!p.dma_buf, "the fake driver has no cuMemGetHandleForAddressRange");
+    cuda->close(gpu);
+    expect_nothing(fake, "properties");
+}
+
+/* ---- Kernels ---- */
+
+static void images(void)
+{
+    static const struct {
+        int result;
+        int error;
+        const char *words;
+    } rows[] = {
+        {209, -ENOEXEC, "cuda:1|sm_90|no kernels|build it"},
+        {222, -ENOEXEC, "CUDA 13.0|too old|later"},
+        {200, -ENOEXEC, "CUDA 13.0|too old|later"},
+        {2, -ENOMEM, "no memory for the kernels"},
+        {999, -EIO, "cannot be loaded|FAKE_999"},
+    };
+    struct db_gpu *gpu = open_gpu();
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fake->fail_call = "cuModuleLoadData";
+        fake->fail_result = rows[i].result;
+        int error = cuda->load(gpu, "image", 5);
+        CHECK(error == rows[i].error, "%d: %d", rows[i].result, error);
+        expect_words("load", db_gpu_error_text(), rows[i].words);
+    }
+    CHECK(cuda->load(gpu, "", 0) == -EINVAL, "0 bytes");
+    int error = 0;
+    for (int i = 0; i < 20 && !error; i++)
+        error = cuda->load(gpu, "image", 5);
+    CHECK(error == -ENOMEM, "20 images: %d", error);
+    cuda->close(gpu);
+    expect_nothing(fake, "images");
+}
+
+static int launch(struct db_gpu *gpu, const struct port_kernel *kernel, uint32_t ctas,
+                  uint32_t threads, struct db_gpu_grid **grid)
+{
+    struct db_gpu_shape shape = {.ctas = ctas, .threads = threads, .shared_bytes = 128};
+    struct some_args args = {.value = 42};
+
+    return cuda->launch(gpu, kernel, shape, &args, grid);
+}
+
+static uint64_t ran_with;
+
+static void remember(const struct fake_launch *launched)
+{
+    ran_with = ((const struct some_args *)launched->args)->value;
+}
+
+static void launches(void)
+{
+    struct db_gpu *gpu = open_gpu();
+    struct db_gpu_grid *grid, *second;
+
+    CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
+    fake->run = remember;
+    fake->polls_running = 3;
+    CHECK(launch(gpu, &some_kernel, 4, 96, &grid) == 0, "%s", db_gpu_error_text());
+    CHECK(ran_with == 42 && fake->last.ctas == 4 && fake->last.threads == 96 &&
+              fake->last.shared_bytes == 128,
+          "%llu %u %u %u", (unsigned long long)ran_with, fake->last.ctas, fake->last.threads,
+          fake->last.shared_bytes);
+    CHECK(!cuda->done(grid), "it still runs");
+
+    /* 8 CTAs are resident at once: 4 more are possible, 5 are not. */
+    CHECK(launch(gpu, &some_kernel, 5, 96, &second) == -EINVAL, "9 of 8 CTAs");
+    expect_words("resident", db_gpu_error_text(), "some_kernel|5 CTAs|holds 8|in flight");
+    CHECK(launch(gpu, &some_kernel, 4, 96, &second) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->wait(second, port_now_ns() + SECOND_NS) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS) == 0, "%s", db_gpu_error_text());
+    CHECK(launch(gpu, &some_kernel, 9, 96, &grid) == -EINVAL, "9 of 8 CTAs");
+    CHECK(launch(gpu, &some_kernel, 0, 96, &grid) == -EINVAL, "no CTA");
+    CHECK(launch(gpu, &some_kernel, 1, 2048, &grid) == -EINVAL, "2048 threads");
+    CHECK(launch(gpu, &missing_kernel, 1, 1, &grid) == -ENOENT, "no such kernel");
+    expect_words("missing", db_gpu_error_text(), "no_such_kernel|none of|nvcc");
+
+    static const char *const calls[] = {
+        "cuModuleGetFunction", "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        "cuStreamCreate",      "cuEventCreate",
+        "cuFuncSetAttribute",  "cuLaunchKernel",
+        "cuEventRecord"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        int streams = fake->streams;
+        fake->fail_call = calls[i];
+        fake->fail_result = 999;
+        CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == -EIO, "%s", calls[i]);
+        expect_words(calls[i], db_gpu_error_text(), "some_kernel|FAKE_999");
+        CHECK(fake->streams == streams && fake->events == 0, "%s left a stream or an event",
+              calls[i]);
+    }
+    cuda->close(gpu);
+    expect_nothing(fake, "launches");
+    fake->run = NULL;
+    fake->polls_running = 0;
+}
+
+/* After these a GPU is of no further use in its process. What it holds is never given back, because
+ * to free it would wait for the kernel. */
+static void lost_kernels(void)
+{
+    struct db_gpu *gpu = open_gpu();
+    struct db_gpu_buffer buffer;
+    struct db_gpu_grid *grid;
+
+    CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 100, &buffer) == 0, "%s", db_gpu_error_text());
+    CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == 0, "%s", db_gpu_error_text());
+    fake->polls_running = UINT32_MAX;
+    CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS / 20) == -EIO, "no end");
+    expect_words("no end", db_gpu_error_text(), "some_kernel|deadline|nothing can end it|cuda:1");
+    CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == -EIO, "after it");
+    expect_words("after it", db_gpu_error_text(), "no further use");
+    CHECK(cuda->copy(gpu, &grid, buffer.device, 8) == -EIO, "copy after it");
+    cuda->free(gpu, &buffer);
+    cuda->close(gpu);
+    CHECK(fake->gpu_memory == 1, "it was freed under a running kernel");
+
+    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+    fake->polls_running = 0;
+    fake->fault = 700;
+    gpu = open_gpu();
+    CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
+    CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS) == -EIO, "fault");
+    expect_words("fault", db_gpu_error_text(), "some_kernel|faulted|FAKE_700|no more kernels");
+    CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == -EIO, "after a fault");
+    cuda->close(gpu);
+    fake->fault = 0;
+    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+}
+
+/* ---- Memory ---- */
+
+static void buffers(void)
+{
+    static const struct {
+        enum db_gpu_memory kind;
+        const char *call;
+        int result;
+        int error;
+        const char *words;
+    } rows[] = {
+        {DB_GPU_MEMORY_GPU, "cuMemAlloc_v2", 2, -ENOMEM, "no GPU memory|nvidia-smi"},
+        {DB_GPU_MEMORY_GPU, "cuMemsetD8Async", 999, -EIO, "cleared"},
+        {DB_GPU_MEMORY_HOST, "cuMemHostAlloc", 2, -ENOMEM, "pinned host memory|ulimit"},
+        {DB_GPU_MEMORY_HOST, "cuMemHostGetDevicePointer_v2", 999, -EIO, "not mapped"},
+    };
+    struct db_gpu *gpu = open_gpu();
+    struct db_gpu_buffer buffer, other;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fake->fail_call = rows[i].call;
+        fake->fail_result = rows[i].result;
+        CHECK(cuda->alloc(gpu, rows[i].kind, 100, &buffer) == rows[i].error, "%s: %s", rows[i].call,
+              db_gpu_error_text());
+        expect_words(rows[i].call, db_gpu_error_text(), rows[i].words);
+        CHECK(fake->gpu_memory == 0 && fake->host_memory == 0, "%s left memory", rows[i].call);
+    }
+    CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 0, &buffer) == -EINVAL, "0 bytes");
+    CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 100, &buffer) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_HOST, 5000, &other) == 0, "%s", db_gpu_error_text());
+    CHECK(!buffer.host && other.host && (uintptr_t)buffer.device % 65536 == 0, "%p %p %p",
+          buffer.host, other.host, buffer.device);
+    for (size_t i = 0; i < 100; i++)
+        CHECK(((char *)buffer.device)[i] == 0, "byte %zu is not zero", i);
+    CHECK(((char *)other.host)[4999] == 0, "not zero");
+    CHECK(cuda->copy(gpu, buffer.device, "hello", 6) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->copy(gpu, other.host, buffer.device, 6) == 0, "%s", db_gpu_error_text());
+    CHECK(strcmp(other.host, "hello") == 0, "%s", (char *)other.host);
+    fake->fail_call = "cuMemcpyAsync";
+    fake->fail_result = 700;
+    CHECK(cuda->copy(gpu, other.host, buffer.device, 6) == -EIO, "copy");
+    int fd;
+    CHECK(cuda->export(gpu, buffer.device, 65536, &fd) == -EOPNOTSUPP, "export");
+    expect_words("export", db_gpu_error_text(), "dma-buf|11.7");
+    cuda->free(gpu, &buffer);
+    CHECK(fake->gpu_memory == 0 && !buffer.device, "not freed");
+    cuda->free(gpu, &buffer); /* is nothing */
+    cuda->close(gpu);         /* takes what was not freed */
+    expect_nothing(fake, "buffers");
+}
+
+static void mappings(void)
+{
+    static char pages[3 * 4096] __attribute__((aligned(4096)));
+    struct db_gpu *gpu = open_gpu();
+    void *device = NULL, *again = NULL;
+
+    /* Registers: as I/O memory where that goes, as ordinary memory where it does not. */
+    fake->map_offset = UINT64_C(1) << 40;
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_IO, pages + 0x800, 8, &device) == 0, "%s",
+          db_gpu_error_text());
+    CHECK(device == pages + 0x800 + fake->map_offset && fake->io_registrations == 1, "%p %p",
+          device, (void *)pages);
+    cuda->unmap(gpu, pages + 0x800);
+    CHECK(fake->registrations == 0, "it is still registered");
+
+    fake->refuse_io = true;
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_IO, pages + 0x800, 8, &device) == 0, "%s",
+          db_gpu_error_text());
+    CHECK(fake->registrations == 1 && fake->io_registrations == 1, "as ordinary memory");
+    /* Another queue's register on the same page. */
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_IO, pages + 0xa00, 8, &again) == 0, "%s",
+          db_gpu_error_text());
+    CHECK(fake->registrations == 1 && again == (char *)device + 0x200, "one page, two users");
+    cuda->unmap(gpu, pages + 0x800);
+    CHECK(fake->registrations == 1, "the other one needs it");
+    cuda->unmap(gpu, pages + 0xa00);
+    CHECK(fake->registrations == 0, "it is still registered");
+
+    fake->refuse_pages = true;
+    fake->refuse_io = false;
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_IO, pages, 8, &device) == -EOPNOTSUPP, "refused");
+    expect_words("both", db_gpu_error_text(),
+                 "ring a doorbell|I/O|ordinary|FAKE_800|CPU thread|PeerMappingOverride");
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_MEMORY, pages, 4096, &device) == -EIO, "refused");
+    expect_words("memory", db_gpu_error_text(), "mapped|FAKE_800|ulimit");
+    fake->refuse_pages = false;
+
+    fake->fail_call = "cuMemHostRegister_v2";
+    fake->fail_result = 712;
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_MEMORY, pages, 4096, &device) == -EBUSY, "registered");
+    fake->fail_call = "cuMemHostGetDevicePointer_v2";
+    fake->fail_result = 999;
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_MEMORY, pages, 4096, &device) == -EIO, "no address");
+    CHECK(fake->registrations == 0, "it is still registered");
+    cuda->unmap(gpu, pages); /* was never mapped */
+
+    /* Ordinary memory that begins and ends anywhere. */
+    CHECK(cuda->map(gpu, DB_GPU_PAGES_MEMORY, pages + 4000, 200, &device) == 0, "%s",
+          db_gpu_error_text());
+    CHECK(device == pages + 4000 + fake->map_offset, "%p", device);
+    fake->map_offset = 0;
+    cuda->close(gpu);
+    expect_nothing(fake, "mappings");
+}
+
+int main(void)
+{
+    fake = fake_control();
+    drivers();
+    opening();
+    properties();
+    images();
+    launches();
+    buffers();
+    mappings();
+    lost_kernels();
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A CUDA driver that a test controls: GPU memory is host memory, a launch calls the test, and any
+ * call can be made to fail. Built as libcuda.so.1, which the library finds by LD_LIBRARY_PATH.
+ * Included by fake_driver.c and by the tests over it, which get the one struct fake_driver from
+ * the library's symbol "fake_driver".
+ *
+ * FAKE_DRIVER_INIT in the environment is what cuInit() returns; FAKE_DRIVER_VERSION the version.
+ */
+#ifndef DOORBELL_TESTS_GPU_FAKE_DRIVER_H
+#define DOORBELL_TESTS_GPU_FAKE_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fake_launch {
+    char name[64];
+    unsigned ctas;
+    unsigned threads;
+    unsigned shared_bytes;
+    const void *args;
+};
+
+struct fake_driver {
+    /* What happens. */
+    const char *fail_call; /* the driver's symbol, "cuMemAlloc_v2" */
+    int fail_result;       /* that it returns then, once or always */
+    bool fail_always;      /* else the failure is forgotten when it happened */
+    bool refuse_io;        /* I/O memory is not what ordinary pages are: CUDA_ERROR_INVALID_VALUE */
+    bool refuse_pages;     /* no page is registered at all: CUDA_ERROR_NOT_PERMITTED */
+    uint64_t map_offset;   /* what host memory's address in the GPU differs by */
+    unsigned polls_running; /* how often a kernel is not ready; UINT32_MAX: for ever */
+    int fault;              /* what asking for a kernel's end returns then */
+    int blocks_per_sm;      /* that are resident at once */
+    int device_count;
+    void (*run)(const struct fake_launch *launch); /* NULL: kernels do nothing */
+
+    /* What happened. */
+    struct fake_launch last;
+    unsigned io_registrations; /* as I/O memory, granted */
+
+    /* What lives. */
+    int contexts;
+    int pushed; /* contexts on the stacks of all threads */
+    int modules;
+    int streams;
+    int events;
+    int gpu_memory;
+    int host_memory;
+    int registrations;
+};
+
+#endif

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The tests of real GPUs: over a CUDA driver that the test controls (fake_driver.c), everywhere; and on
+# a real one, where there is one. Included at the end of tests/CMakeLists.txt.
+
+set(tests_gpu_shared "")
+
+# fake_driver(target folder definition...): libcuda.so.1 in a folder of its own.
+function(fake_driver target folder)
+    add_library(${target} SHARED gpu/fake_driver.c)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} PRIVATE doorbell_headers)
+    target_compile_definitions(${target} PRIVATE ${ARGN})
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
+        C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
+endfunction()
+
+fake_driver(test_fake_driver fake_driver)
+fake_driver(test_fake_old_driver fake_old_driver FAKE_DRIVER_OLD)
+set(fake LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/fake_driver)
+set(fake_old LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/fake_old_driver)
+
+db_test(gpu/cuda_errors ENV ${fake})
+db_test(gpu/cuda_queues ENV ${fake})
+db_test(gpu/no_driver ARGS "no NVIDIA driver|libcuda.so.1|CPU threads")
+db_test(gpu/no_driver AS old ARGS "too old|cuMemHostRegister_v2|CPU threads" ENV ${fake_old})
+db_test(gpu/real_gpu)
+foreach(experiment one-op ordering rate issue clock)
+    db_test(gpu/cuda_bench AS ${experiment} ARGS ${experiment} ENV ${fake} TIMEOUT 120)
+endforeach()
+foreach(program cuda_errors cuda_queues cuda_bench)
+    add_dependencies(test_gpu_${program} test_fake_driver)
+endforeach()
+add_dependencies(test_gpu_no_driver test_fake_old_driver)

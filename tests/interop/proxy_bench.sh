@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Claim: every experiment about the proxy runs to its end on the software device, with results of both
+# systems whose payloads were checked; and fails, naming the byte, when one is falsified. The figures
+# themselves say nothing here.
+set -eu
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# run STATUSES ARGUMENT...: the exit status is one of them (3: something makes the numbers doubtful).
+run() {
+    allowed=$1
+    shift
+    status=0
+    "$DOORBELL_BUILD/doorbell" bench --gpu=cpu --warmup_iters=2 "$@" >"$work/out" 2>"$work/err" ||
+        status=$?
+    case " $allowed " in
+    *" $status "*) ;;
+    *)
+        echo "doorbell bench $*: status $status, wanted one of: $allowed"
+        cat "$work/err" "$work/out"
+        exit 1
+        ;;
+    esac
+}
+
+# systems NAME...: each has results, and none of theirs holds a wrong payload.
+systems() {
+    for system in "$@"; do
+        grep -q "\"system\": *\"$system\"" "$work/out" ||
+            { echo "no result of $system"; cat "$work/out"; exit 1; }
+    done
+    if grep -q '"valid": *false' "$work/out"; then
+        echo "a wrong payload"
+        exit 1
+    fi
+}
+
+run "0 3" proxy-enqueue -n 20 --out_json
+systems mini-proxy mini-gda
+run "0 3" loaded -n 5 --ctas=4 --out_json
+systems mini-proxy mini-gda
+run "0 3" proxy-rate -n 200 --repetitions=1 --out_json
+systems mini-proxy mini-gda libmlx5
+run "0 3" proxy-rate -n 200 --repetitions=1 --post=wqe --workers=2 --rings=5 --out_json
+systems mini-proxy
+run "0 3" payload -n 20 --repetitions=1 --minbytes=8 --maxbytes=4096 --stepfactor=8 --out_json
+systems mini-proxy mini-gda
+run "0 3" warmth -n 20 --cold=0.01 --warm=0.01 --idle=sleep --out_json
+systems mini-proxy mini-gda
+run "0 3" idle -n 20 --out_json
+systems mini-proxy
+run "0 3" one-op -n 20 --out_json
+systems mini-proxy mini-gda
+
+run 1 proxy-enqueue -n 20 --inject=flip=3
+grep -q 'offset 3' "$work/err"
+run 1 loaded -n 5 --ctas=1 --inject=flip=130
+grep -q 'byte 130' "$work/err"
+run 1 payload -n 20 -s 64 --inject=flip=9
+grep -q 'offset 9' "$work/err"
+run 1 proxy-rate -n 200 --inject=flip=9
+grep -q 'byte 9' "$work/err"
+run 2 loaded --ctas=65
