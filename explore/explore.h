@@ -53,6 +53,7 @@ struct ex_config {
     unsigned threads, messages; /* bounds of the program: messages of each thread */
     unsigned others;            /* messages of all but the first; 0: the same */
     unsigned depth;             /* blocks of the ring, a power of two; 0: the program's own */
+    bool unwaited;              /* nobody waits for completions: the publication alone */
     unsigned variant;           /* the program's own choice */
     const struct ex_mutation *mutation; /* NULL: none */
     uint64_t max_states;

@@ -27,7 +27,7 @@ struct ex_row {
     unsigned others; /* messages of all threads but the first; 0: the same */
     unsigned depth;  /* blocks of the ring; 0: two */
     enum ex_delivery delivery;
-    bool writes_reordered, torn;
+    bool writes_reordered, torn, unwaited;
     bool large; /* only when asked for: minutes */
 };
 

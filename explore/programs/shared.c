@@ -75,6 +75,8 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         db_build_fetch_add(qp, index, DB_SIGNALED, BUS_SUM + target * 8, 1, BUS_OLD + target * 8, 2,
                            1000);
         ex_check(publish(config, qp, index) == DB_OK, "the publication succeeds");
+        if (config->unwaited)
+            continue;
         ex_step(1u << 8 | i << 16 | index << 32);
         ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
         ex_check(port_ld64(&memory->old[target], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + target,

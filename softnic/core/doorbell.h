@@ -92,6 +92,9 @@ PORT_FN bool nic_ring_is_served(const struct nic_qp *qp, uint32_t index)
 /* A doorbell named this QP: serves it, and says what is odd. */
 PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
 {
+    /* Both lines come from the program's core; asked for together they come in one trip. */
+    port_prefetch(qp->record, false);
+    nic_prefetch_block(qp, 0);
     qp->doorbell_index = index;
     if (qp->stall != NIC_RUNNING || qp->state != NIC_QP_RTS) {
         if (qp->state == NIC_QP_ERR)

@@ -111,6 +111,15 @@ PORT_FN uint32_t nic_respond(struct nic *nic, struct nic_qp *peer, const struct 
     }
 }
 
+/* How many blocks ahead of its work the device asks for a batch's WQEs. */
+#define NIC_PREFETCH_BLOCKS 6
+
+PORT_FN void nic_prefetch_block(const struct nic_qp *qp, uint32_t ahead)
+{
+    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
+    port_prefetch(qp->sq + ((qp->sq_done + ahead) & mask) * M5_BLOCK_BYTES, false);
+}
+
 /* Executes the next WQE. Returns false when the queue has to wait. */
 PORT_CODE bool nic_execute(struct nic *nic, struct nic_qp *qp, uint32_t available)
 {
@@ -158,9 +167,14 @@ PORT_CODE uint32_t nic_serve(struct nic *nic, struct nic_qp *qp)
         return available;
     nic_fetch_delay(nic);
     uint64_t end = qp->sq_done + available;
-    while (qp->sq_done < end && qp->state == NIC_QP_RTS)
+    for (uint32_t ahead = 1; ahead < NIC_PREFETCH_BLOCKS && ahead < available; ahead++)
+        nic_prefetch_block(qp, ahead);
+    while (qp->sq_done < end && qp->state == NIC_QP_RTS) {
+        if (qp->sq_done + NIC_PREFETCH_BLOCKS < end)
+            nic_prefetch_block(qp, NIC_PREFETCH_BLOCKS);
         if (!nic_execute(nic, qp, (uint32_t)(end - qp->sq_done)))
             return available;
+    }
     if (qp->state == NIC_QP_ERR)
         nic_flush(nic, qp);
     return available;
