@@ -157,14 +157,11 @@ void ex_queue_add(struct ex_model *model, struct ex_queue *queue, uint32_t depth
 
 static void make_masks(struct ex_model *model)
 {
-    struct ex_view gpu = {.doorbells = 0}, all = {.doorbells = 0};
+    struct ex_view gpu = {.doorbells = 0};
 
-    for (unsigned w = 0; w < model->word_count; w++) {
+    for (unsigned w = 0; w < model->word_count; w++)
         gpu.at[w] = model->words[w].place == EX_GPU_MEMORY ? 0xff : 0;
-        all.at[w] = 0xff;
-    }
     model->gpu_words = ex_view_number(&model->views, &gpu);
-    model->all_words = ex_view_number(&model->views, &all);
 }
 
 int ex_model_open(struct ex_model *model, const struct ex_program *program,

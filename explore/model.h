@@ -133,7 +133,6 @@ struct ex_threads {
 
 struct ex_queue_words {
     const struct db_qp *qp;
-    const void *record;
     uint8_t ring; /* first of 8 words a block */
     uint8_t record_word;
     uint8_t cqe; /* first of two words a CQE: the error word, the last word */
@@ -156,7 +155,6 @@ struct ex_model {
     uint8_t touched[EX_WORDS], written[EX_WORDS];
     bool restart;
     uint32_t gpu_words;             /* mask of words in GPU memory, no doorbells */
-    uint32_t all_words;             /* of all words in either, no doorbells */
     uint32_t agent_mask[EX_AGENTS]; /* 255 where the agent does not touch the word */
 
     struct ex_views views;

@@ -11,7 +11,8 @@
 #ifndef EXPLORE_PROGRAM_H
 #define EXPLORE_PROGRAM_H
 
-#include <doorbell/impl/sq.h>
+#include <doorbell/impl/sq_shared.h>
+#include <doorbell/impl/wqe_inline.h>
 
 #include "model.h"
 

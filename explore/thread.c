@@ -112,12 +112,11 @@ static uint32_t node_add(struct ex_model *model, const struct ex_node *made)
 }
 
 /* The word that names a fence: the one that the next operation touches. */
-static unsigned fenced_word(struct ex_model *model, uint32_t parent, const struct ex_node *fence)
+static unsigned fenced_word(struct ex_model *model, const struct ex_node *fence)
 {
     struct ex_node next = {.queue = EX_QUEUES};
 
     model->threads.log[fence->depth] = 0;
-    (void)parent;
     run(model, fence->thread, fence->depth + 1, &next.op);
     resolve_address(model, &next);
     return next.op.kind == PORT_OP_DOORBELL ? EX_NO_WORD : next.word;
@@ -146,8 +145,7 @@ static uint32_t make_node(struct ex_model *model, unsigned thread, uint32_t pare
     run(model, thread, node.depth, &node.op);
     resolve_address(model, &node);
     if (node.op.is_ordering) {
-        unsigned word =
-            node.op.kind == PORT_OP_FENCE ? fenced_word(model, parent, &node) : node.word;
+        unsigned word = node.op.kind == PORT_OP_FENCE ? fenced_word(model, &node) : node.word;
         ex_site_met(model, &node.op, word);
         ex_site_weaken(model, &node.op, word);
     }

@@ -16,13 +16,13 @@ layer ^include/doorbell/impl/port[a-z_]*\.h$            port
 layer ^include/doorbell/impl/m5_[a-z0-9_]*\.h$          formats
 layer ^include/doorbell/impl/[a-z0-9_]*_format\.h$      formats
 layer ^include/doorbell/impl/qp\.h$                     qp
-layer ^include/doorbell/impl/wqe\.h$                    wqe
-layer ^include/doorbell/impl/sq\.h$                     sq
+layer ^include/doorbell/impl/wqe(_inline)?\.h$          wqe
+layer ^include/doorbell/impl/sq(_shared)?\.h$           sq
 layer ^include/doorbell/impl/cq\.h$                     cq
 layer ^include/doorbell/impl/owner\.h$                  owner
 layer ^include/doorbell/impl/ring\.h$                   ring
 layer ^include/doorbell/impl/push\.h$                   push
-layer ^include/doorbell/device\.h$                      device
+layer ^include/doorbell/device(_shared)?\.h$            device
 layer ^include/doorbell/(doorbell|gpu|inventory)\.h$    host
 layer ^src/                                             src
 layer ^softnic/core/                                    core
@@ -37,13 +37,13 @@ layer ^examples/                                        examples
 may port      port
 may formats   port formats
 may qp        port formats
-may wqe       port formats qp
-may sq        port formats qp wqe cq
+may wqe       port formats qp wqe
+may sq        port formats qp wqe sq cq
 may cq        port formats qp
 may owner     port formats qp wqe sq cq
 may ring      port formats qp
 may push      port formats qp ring
-may device    port formats qp wqe sq cq owner ring push
+may device    device port formats qp wqe sq cq owner ring push
 may host      host port
 may src       src port formats qp wqe sq cq owner ring device host infiniband
 may core      core port formats

@@ -151,51 +151,13 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
     }
 }
 
-/* Waits until all blocks that were claimed when it began are published, by whichever thread does
- * it. Statuses as db_wait_index(). */
-PORT_FN int db_wait_published(struct db_qp *qp)
-{
-    uint64_t claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
-    uint64_t deadline = 0;
-    for (uint32_t polls = 1; db_published(qp, PORT_RELAXED).end < claimed; polls++) {
-        int status = db_qp_status(qp);
-        if (status)
-            return status;
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return DB_ERROR_TIMEOUT;
-        }
-        port_pause();
-    }
-    return DB_OK;
-}
-
-/* Waits for everything posted to the queue so far; its last WQE must have been signalled. */
+/* Waits for everything published on the queue so far; its last WQE must have been signalled. */
 PORT_FN int db_wait_queue(struct db_qp *qp, bool shared)
 {
-    int status = shared ? db_wait_published(qp) : DB_OK;
-    if (status)
-        return status;
     struct db_published published = db_published(qp, PORT_RELAXED);
     if (published.end == 0)
         return db_qp_status(qp);
     return db_wait_index(qp, published.last, shared, PORT_ACQUIRE);
-}
-
-/* Waits for every queue of a set, in turn; the first failure is returned after all were waited for.
- */
-PORT_FN int db_wait_queues(struct db_qp *const *qps, uint32_t count, bool shared)
-{
-    int first = DB_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        int status = db_wait_queue(qps[i], shared);
-        if (first == DB_OK)
-            first = status;
-    }
-    return first;
 }
 
 #endif

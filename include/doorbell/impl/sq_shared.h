@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting to a queue that threads share: claim blocks, build in them (wqe.h), publish. Included by
+ * device_shared.h. How a queue is shared is the choice of a pair of functions, for its whole life:
+ *
+ *   claim               publish              how
+ *   db_claim_locked     db_publish_locked    a lock from claim to doorbell
+ *   db_claim_shared     db_publish_handoff   each marks its slots, whoever is at it rings for all
+ *   db_claim_shared     db_publish_ticket    each waits for its turn and rings itself
+ *
+ * A warp that posts together has one lane claim and publish for all (device_shared.h, _warp calls).
+ */
+#ifndef DOORBELL_IMPL_SQ_SHARED_H
+#define DOORBELL_IMPL_SQ_SHARED_H
+
+#include "sq.h"
+
+/* ---- A lock from claim to doorbell ---- */
+
+/* Tries for the lock until it is had, or DB_ERROR_TIMEOUT. */
+PORT_COLD int db_wait_lock(struct db_qp *qp)
+{
+    uint64_t deadline = 0;
+    for (uint32_t polls = 1; port_cas64(&qp->post.lock, 0, 1) != 0; polls++) {
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
+        port_pause();
+    }
+    return DB_OK;
+}
+
+/* As db_claim(); holds the queue's lock when it returns DB_OK, and only then. */
+PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    if (blocks > qp->depth)
+        return DB_ERROR_INVALID;
+    if (PORT_UNLIKELY(port_cas64(&qp->post.lock, 0, 1) != 0) && db_wait_lock(qp))
+        return DB_ERROR_TIMEOUT;
+    /* Acquire: pairs with the release in db_publish_locked(). */
+    port_fence(PORT_ACQUIRE, PORT_GPU);
+    *index = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    int status = db_qp_status(qp);
+    if (!status)
+        status = db_wait_room(qp, *index + blocks, true);
+    if (status) {
+        port_st64(&qp->post.lock, 0, PORT_RELEASE, PORT_GPU);
+        return status;
+    }
+    port_st64(&qp->post.claimed, *index + blocks, PORT_RELAXED, PORT_GPU);
+    return DB_OK;
+}
+
+PORT_FN void db_publish_locked(struct db_qp *qp, uint64_t last, uint64_t end, enum db_order order,
+                               enum db_record record)
+{
+    db_publish(qp, last, end, order, record);
+    /* Release: the next holder finds the queue's words and its doorbell behind this one. */
+    port_st64(&qp->post.lock, 0, PORT_RELEASE, PORT_GPU);
+}
+
+/* ---- Shared: an atomic claim, publication in index order ---- */
+
+/* A thread gave up after others had claimed behind it: nobody can publish past the hole. */
+PORT_FN int db_give_up(struct db_qp *qp)
+{
+    db_qp_fail(qp, DB_QP_BROKEN);
+    return db_qp_status(qp);
+}
+
+/* As db_claim(), by any number of threads. A wait that times out cannot give its blocks back: the
+ * queue is broken then, every call on it says so, and DB_ERROR_BROKEN is returned. */
+PORT_FN int db_claim_shared(struct db_qp *qp, uint32_t blocks, uint64_t *index)
+{
+    if (blocks > qp->depth)
+        return DB_ERROR_INVALID;
+    /* Asked first, so that the answer comes while the claim is under way. */
+    int failed = db_qp_status(qp);
+    uint64_t first = port_add64(&qp->post.claimed, blocks);
+    *index = first;
+    int status = PORT_UNLIKELY(failed) ? failed : db_wait_room(qp, first + blocks, true);
+    return status == DB_ERROR_TIMEOUT ? db_give_up(qp) : status;
+}
+
+/* The mark of a WQE's first block: the lap that `index` belongs to, so that a mark of an earlier
+ * lap is no mark, and the WQE's blocks. A fresh ring holds 0, which is none. */
+PORT_FN uint32_t db_mark(const struct db_qp *qp, uint64_t index, uint32_t blocks)
+{
+    return (uint32_t)(index / qp->depth + 1) << 4 | (blocks - 1);
+}
+
+/* Rings once for all WQEs that are marked behind what is published, in order. `own` is the end of
+ * the caller's own WQE, which a release of its covers. The caller holds the lock. */
+PORT_FN void db_publish_marked(struct db_qp *qp, uint64_t own, enum db_order order,
+                               enum db_record record)
+{
+    struct db_published published = db_published(qp, PORT_RELAXED);
+    uint64_t end = published.end, last = published.last;
+    for (;;) {
+        /* Acquire: pairs with the release in db_publish_handoff(); the WQE is visible here, and by
+         * the release in db_ring() to the device. */
+        uint32_t mark = port_ld32(&qp->slot_ready[end & (qp->depth - 1)], PORT_ACQUIRE, PORT_GPU);
+        if (mark >> 4 != db_mark(qp, end, 1) >> 4)
+            break;
+        last = end;
+        end += (mark & 15) + 1;
+    }
+    if (end == published.end)
+        return;
+    if (end == own && last == published.end)
+        db_ring(qp, end, order, record, true);
+    else
+        db_ring(qp, end, order, record, false);
+    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+}
+
+/*
+ * Marks the one WQE of `blocks` blocks at `index` as built, and rings for all that are ready unless
+ * another thread is at it. Never waits: a thread whose predecessor is not ready leaves its WQE to
+ * the predecessor.
+ */
+PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t blocks,
+                                enum db_order order, enum db_record record)
+{
+    /* Visible before the mark: the WQE, to the thread that rings and through it to the device, so
+     * at the scope of the ring's memory. Pairs with the acquire in db_publish_marked(). */
+    db_release(order);
+    port_st32(&qp->slot_ready[index & (qp->depth - 1)], db_mark(qp, index, blocks), PORT_RELAXED,
+              PORT_GPU);
+    /* Release: the mark, before this thread is counted. Acquire: what the last holder published. */
+    if (port_add64_ordered(&qp->post.lock, 1) != 0)
+        return; /* its holder finds the count changed, and looks again */
+    for (uint64_t came = 1;;) {
+        db_publish_marked(qp, index + blocks, order, record);
+        /* Acquire: the marks of those who came meanwhile. Release: what was published here. */
+        uint64_t now = port_cas64_ordered(&qp->post.lock, came, 0);
+        if (now == came)
+            return;
+        came = now;
+    }
+}
+
+/* How often a turn is looked for before the clock and the queue's errors are. */
+#define DB_TURN_POLLS 256
+
+/* The patient part of a wait for the turn. Statuses as db_publish_ticket(). */
+PORT_COLD int db_wait_turn(struct db_qp *qp, uint64_t index)
+{
+    uint64_t deadline = port_now_ns() + qp->timeout_ns;
+    /* Acquire: as in db_publish_ticket(). */
+    for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0 && port_now_ns() > deadline)
+            return db_give_up(qp);
+        port_pause();
+    }
+    return DB_OK;
+}
+
+/*
+ * Waits until everything before `index` is published, then publishes [index, end) itself; `last`
+ * starts its last WQE. Returns DB_OK, or DB_ERROR_BROKEN after qp->timeout_ns: then a predecessor
+ * never published, and nobody can.
+ */
+PORT_FN int db_publish_ticket(struct db_qp *qp, uint64_t index, uint64_t last, uint64_t end,
+                              enum db_order order, enum db_record record)
+{
+    const struct db_qp here = db_qp_constants(qp);
+
+    /* Released before the wait, so that the turn itself is short: the WQEs, visible to the device
+     * before the record or the doorbell that tell of them. Pairs with its ordered reads. */
+    db_release(order);
+    /* Acquire: pairs with the release that precedes the store of `published` below. The record must
+     * move forward only, so the predecessor's store of it comes before this thread's. */
+    for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
+        if (PORT_UNLIKELY(polls == DB_TURN_POLLS)) {
+            int status = db_wait_turn(qp, index);
+            if (status)
+                return status;
+            break;
+        }
+        port_pause();
+    }
+    db_ring(&here, end, order, record, true);
+    /* With a record, the release before the doorbell covers the record already. Without one, the
+     * next doorbell must not overtake this one: released here. */
+    enum port_order passing =
+        record == DB_WITH_RECORD && order != DB_ORDER_NONE_UNSAFE ? PORT_RELAXED : PORT_RELEASE;
+    port_st64(&qp->post.published, db_published_pack(last, end), passing, PORT_GPU);
+    return DB_OK;
+}
+
+/* ---- Completing what threads posted together ---- */
+
+/* Waits until all blocks that were claimed when it began are published, by whichever thread does
+ * it. Statuses as db_wait_index(). */
+PORT_FN int db_wait_published(struct db_qp *qp)
+{
+    uint64_t claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    uint64_t deadline = 0;
+    for (uint32_t polls = 1; db_published(qp, PORT_RELAXED).end < claimed; polls++) {
+        int status = db_qp_status(qp);
+        if (status)
+            return status;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
+        port_pause();
+    }
+    return DB_OK;
+}
+
+/* Waits for everything that threads posted to the queue so far; its last WQE must have been
+ * signalled. */
+PORT_FN int db_wait_queue_shared(struct db_qp *qp)
+{
+    int status = db_wait_published(qp);
+    return status ? status : db_wait_queue(qp, true);
+}
+
+/* Waits for every queue of a set, in turn; the first failure is returned after all were waited for.
+ */
+PORT_FN int db_wait_queues(struct db_qp *const *qps, uint32_t count, bool shared)
+{
+    int first = DB_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        int status = shared ? db_wait_queue_shared(qps[i]) : db_wait_queue(qps[i], false);
+        if (first == DB_OK)
+            first = status;
+    }
+    return first;
+}
+
+#endif
