@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Makes the results of this folder, on a machine with an NVIDIA GPU: tests the backend, then runs every
-# experiment on the GPU, over the software device where it needs a NIC and without one where it does not.
+# Makes the results of this folder, on a machine with an NVIDIA GPU: tests the backend, then runs the
+# experiments on the GPU, over the software device where it needs a NIC and without one where it does not.
 #
 #     results/h200/run.sh OUT [BUILD]
 #
@@ -61,6 +61,11 @@ bench ordering 120 --timeout 4
 bench inline 120
 bench rate 120
 bench clock 60
+bench proxy-enqueue 100
+bench loaded 100
+bench proxy-rate 100
+bench payload 100
+bench idle 100
 if command -v nvidia-smi >/dev/null; then
     step gpu-after 20 nvidia-smi --query-gpu=clocks.sm,clocks_event_reasons.active,temperature.gpu --format=csv
 fi
