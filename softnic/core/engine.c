@@ -23,6 +23,9 @@
  * program that posts steadily, since a wake-up costs it some 10 us. */
 #define NIC_SPIN_NS 500000u
 
+/* The longest nap while receives of queue pairs in error are all that there may be. */
+#define NIC_LONG_NAP_NS 10000000u
+
 /* Empty rounds between two looks at the clock, each with one sched_yield(): on a machine with fewer
  * cores than spinning threads it lets the program run. */
 #define NIC_ROUNDS_PER_YIELD 512
@@ -39,6 +42,7 @@ struct nic_host {
     uint32_t stop;
     int uar_fd;
     uint64_t busy_ns; /* when there was work last */
+    uint64_t nap_ns;  /* of the last nap in which nothing but errors was watched */
     struct nic_idle idle;
     struct nic_guard guard;
 };
@@ -104,24 +108,40 @@ static void doze(struct nic_host *host, uint64_t ns)
     __atomic_store_n(&host->asleep, 0, __ATOMIC_RELAXED);
 }
 
+/* Queue pairs in error are looked at for receives that are to be flushed, which ring no doorbell;
+ * of them nobody expects more than that it happens. */
+static bool watches_errors_alone(const struct nic *nic)
+{
+    for (uint32_t qpn = nic->first_watched; qpn; qpn = nic->qps[qpn].next_watched)
+        if (nic->qps[qpn].state != NIC_QP_ERR)
+            return false;
+    return true;
+}
+
+/* How long to sleep when a doorbell wakes, or when only the clock does; 0 = no limit. */
+static uint64_t nap_ns(struct nic_host *host, bool doorbell_wakes)
+{
+    const struct nic *nic = &host->nic;
+    if (nic->first_watched == 0)
+        return doorbell_wakes || nic->uar_used == 0 ? 0 : NIC_NAP_NS;
+    if (!doorbell_wakes || !watches_errors_alone(nic))
+        return NIC_NAP_NS;
+    host->nap_ns = host->nap_ns < NIC_LONG_NAP_NS ? 2 * host->nap_ns : NIC_LONG_NAP_NS;
+    return host->nap_ns;
+}
+
 /* Nothing happened for a while. Pages are protected first and looked at after, so that a doorbell
  * falls into one of the two. */
 static void go_to_sleep(struct nic_host *host)
 {
-    struct nic *nic = &host->nic;
-    if (nic->first_watched) {
-        doze(host, NIC_NAP_NS);
+    bool doorbell_wakes = nic_idle_protect(&host->idle, &host->nic);
+    if (!doorbell_wakes || !nic_round(&host->nic))
+        doze(host, nap_ns(host, doorbell_wakes));
+    if (!doorbell_wakes)
         return;
-    }
-    if (!nic_idle_protect(&host->idle, nic)) {
-        /* Without protection the clock decides; with no UAR page there is nothing to wait for. */
-        doze(host, nic->uar_used ? NIC_NAP_NS : 0);
-        return;
-    }
-    if (!nic_round(nic))
-        doze(host, 0);
     nic_idle_unprotect(&host->idle);
-    host->busy_ns = port_now_ns();
+    if (host->nic.first_watched == 0)
+        host->busy_ns = port_now_ns();
 }
 
 static void run(struct nic_host *host)
@@ -138,6 +158,7 @@ static void run(struct nic_host *host)
         if (worked) {
             empty = 0;
             host->busy_ns = 0;
+            host->nap_ns = NIC_NAP_NS;
         } else if (++empty % NIC_ROUNDS_PER_YIELD == 0) {
             sched_yield();
             if (host->poll == NIC_POLL_SPIN)
@@ -272,6 +293,7 @@ int nic_start(const struct nic_config *config, const struct nic_callbacks *callb
         return -ENOMEM;
     struct nic *nic = &host->nic;
     host->poll = config->poll;
+    host->nap_ns = NIC_NAP_NS;
     host->callbacks = *callbacks;
     nic->strict = config->strict;
     if (nic->strict.random == 0 &&
