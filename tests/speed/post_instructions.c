@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Posts the same 8-byte inline writes in one of three ways, for callgrind to count the instructions
- * of (post_instructions.sh): by libmlx5's ibv_post_send(), one to a call or 32; by db_put_value(); by
- * 32 WQEs to one publication. Completions are taken outside the counted functions.
+ * of (post_instructions.sh): by libmlx5's ibv_post_send(), one to a call or 32; by db_put_value();
+ * by 32 WQEs to one publication. Completions are taken outside the counted functions.
  *
  * Usage: post_instructions verbs|verbs32|doorbell|doorbell32
  */
@@ -55,8 +55,7 @@ static void verbs(int batch)
             .sg_list = &sge,
             .num_sge = 1,
             .opcode = IBV_WR_RDMA_WRITE,
-            .send_flags =
-                IBV_SEND_INLINE | (i + 1 < batch ? 0u : (unsigned int)IBV_SEND_SIGNALED),
+            .send_flags = IBV_SEND_INLINE | (i + 1 < batch ? 0u : (unsigned int)IBV_SEND_SIGNALED),
             .wr.rdma = {(uintptr_t)pair.b.buffer, pair.b.mr->rkey},
         };
     for (int i = 0; i < POSTS; i += batch) {

@@ -141,8 +141,8 @@ static void wake_up(const char *how)
     qsort(took, TRIES, sizeof(took[0]), by_value);
     printf("%s: from doorbell to completion of an 8-byte write, median %.1f us, 99%% %.1f us\n",
            how, (double)took[TRIES / 2] / 1000, (double)took[TRIES * 99 / 100] / 1000);
-    /* The aim is 100 us, which is printed; what is asserted is that something wakes it, on a machine
-     * that may be shared with many. */
+    /* The aim is 100 us, which is printed; what is asserted is that something wakes it, on a
+     * machine that may be shared with many. */
     CHECK(took[TRIES / 2] < 100000000, "the median is %llu ns",
           (unsigned long long)took[TRIES / 2]);
 }
