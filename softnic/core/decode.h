@@ -62,6 +62,8 @@ PORT_CODE void nic_check_poison(struct nic *nic, const struct nic_qp *qp)
         const struct m5_data_seg *data = (const struct m5_data_seg *)(const void *)at;
         bool first = data->byte_count.raw == NIC_POISON && data->lkey.raw == NIC_POISON;
         bool second = data->addr.hi.raw == NIC_POISON && data->addr.lo.raw == NIC_POISON;
+        if (segment == 2 && work->opcode == M5_OP_ATOMIC_FA)
+            second = false; /* the compare operand, which a fetch-add does not have */
         if (segment == payload && port_host32(data->byte_count) & M5_INLINE_FLAG && !first) {
             count--;
             if (segment == count)
