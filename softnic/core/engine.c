@@ -23,6 +23,10 @@
  * program that posts steadily, since a wake-up costs it some 10 us. */
 #define NIC_SPIN_NS 500000u
 
+/* Where a doorbell wakes the engine it looks for itself only this often: a program may have mapped
+ * a page once more while it slept, and that mapping is not protected. */
+#define NIC_DEEP_SLEEP_NS 1000000000u
+
 /* The longest nap while receives of queue pairs in error are all that there may be. */
 #define NIC_LONG_NAP_NS 10000000u
 
@@ -98,14 +102,16 @@ static void step_aside(struct nic_host *host)
     pthread_mutex_lock(&host->lock);
 }
 
-/* Sleeps with the lock free, so that control calls need not wake the engine to get it. */
-static void doze(struct nic_host *host, uint64_t ns)
+/* Sleeps with the lock free, so that control calls need not wake the engine to get it. False when
+ * the time passed. */
+static bool doze(struct nic_host *host, uint64_t ns)
 {
     __atomic_store_n(&host->asleep, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&host->lock);
-    nic_idle_sleep(&host->idle, ns);
+    bool woken = nic_idle_sleep(&host->idle, ns);
     pthread_mutex_lock(&host->lock);
     __atomic_store_n(&host->asleep, 0, __ATOMIC_RELAXED);
+    return woken;
 }
 
 /* Queue pairs in error are looked at for receives that are to be flushed, which ring no doorbell;
@@ -122,26 +128,36 @@ static bool watches_errors_alone(const struct nic *nic)
 static uint64_t nap_ns(struct nic_host *host, bool doorbell_wakes)
 {
     const struct nic *nic = &host->nic;
+    if (nic->first_watched == 0 && nic->uar_used == 0)
+        return 0;
     if (nic->first_watched == 0)
-        return doorbell_wakes || nic->uar_used == 0 ? 0 : NIC_NAP_NS;
+        return doorbell_wakes ? NIC_DEEP_SLEEP_NS : NIC_NAP_NS;
     if (!doorbell_wakes || !watches_errors_alone(nic))
         return NIC_NAP_NS;
     host->nap_ns = host->nap_ns < NIC_LONG_NAP_NS ? 2 * host->nap_ns : NIC_LONG_NAP_NS;
     return host->nap_ns;
 }
 
+/* One look while asleep. Whether there was anything that the loop must go on with. */
+static bool look(struct nic *nic)
+{
+    return nic_round(nic) || nic->first_cq_event || nic->first_qp_event;
+}
+
 /* Nothing happened for a while. Pages are protected first and looked at after, so that a doorbell
- * falls into one of the two. */
+ * falls into one of the two; they stay protected while only the time passes. */
 static void go_to_sleep(struct nic_host *host)
 {
-    bool doorbell_wakes = nic_idle_protect(&host->idle, &host->nic);
-    if (!doorbell_wakes || !nic_round(&host->nic))
-        doze(host, nap_ns(host, doorbell_wakes));
-    if (!doorbell_wakes)
+    if (!nic_idle_protect(&host->idle, &host->nic)) {
+        if (doze(host, nap_ns(host, false)))
+            host->busy_ns = port_now_ns();
         return;
+    }
+    while (!look(&host->nic) && !doze(host, nap_ns(host, true)))
+        ;
     nic_idle_unprotect(&host->idle);
-    if (host->nic.first_watched == 0)
-        host->busy_ns = port_now_ns();
+    /* Whoever waits in a store needs time to go on, before the pages are protected again. */
+    host->busy_ns = port_now_ns();
 }
 
 static void run(struct nic_host *host)

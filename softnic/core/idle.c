@@ -195,17 +195,18 @@ void nic_idle_unprotect(struct nic_idle *idle)
     idle->map_count = 0;
 }
 
-void nic_idle_sleep(struct nic_idle *idle, uint64_t ns)
+bool nic_idle_sleep(struct nic_idle *idle, uint64_t ns)
 {
     struct pollfd fds[2] = {
         {.fd = idle->wake_fd, .events = POLLIN},
         {.fd = idle->fault_fd, .events = POLLIN},
     };
     struct timespec limit = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-    ppoll(fds, idle->fault_fd < 0 ? 1 : 2, ns ? &limit : NULL, NULL);
+    bool woken = ppoll(fds, idle->fault_fd < 0 ? 1 : 2, ns ? &limit : NULL, NULL) != 0;
     uint64_t count;
     if (fds[0].revents & POLLIN && read(idle->wake_fd, &count, sizeof(count)) < 0)
-        return; /* another wake-up took the count */
+        woken = true; /* the count was taken by an earlier read; the wake-up was real */
+    return woken;
 }
 
 void nic_idle_wake(struct nic_idle *idle)

@@ -36,8 +36,9 @@ bool nic_idle_protect(struct nic_idle *idle, const struct nic *nic);
 /* Lets stores through again; whoever waits in one goes on. */
 void nic_idle_unprotect(struct nic_idle *idle);
 
-/* Sleeps until a store to a protected page or nic_idle_wake(); at most `ns`, 0 = no limit. */
-void nic_idle_sleep(struct nic_idle *idle, uint64_t ns);
+/* Sleeps until a store to a protected page or nic_idle_wake(); at most `ns`, 0 = no limit. False
+ * when the time passed. */
+bool nic_idle_sleep(struct nic_idle *idle, uint64_t ns);
 void nic_idle_wake(struct nic_idle *idle);
 
 #endif

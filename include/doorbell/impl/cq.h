@@ -86,10 +86,14 @@ PORT_FN void db_cq_drain(struct db_qp *qp, enum port_order order)
         uint32_t lap = (consumed & qp->cq_depth) != 0;
         if (tail.op_own >> 4 == M5_CQE_INVALID || (tail.op_own & M5_CQE_OWNER) != lap)
             break;
-        if (tail.op_own >> 4 == M5_CQE_REQUESTER_ERROR)
+        if (tail.op_own >> 4 == M5_CQE_REQUESTER_ERROR) {
+            /* What completed before the error is told before it; pairs with db_wait_index(). */
+            port_st64(&qp->done.completed, completed, PORT_RELEASE, PORT_GPU);
+            port_fence(PORT_RELEASE, PORT_GPU);
             db_cqe_fail(qp, cqe, tail);
-        else
+        } else {
             completed = db_index_extend(completed, tail.index) + 1;
+        }
         consumed++;
     }
     if (consumed == first)
@@ -138,8 +142,12 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
         if (db_cq_poll(qp, shared, order) > index)
             return DB_OK;
         int status = db_qp_status(qp);
-        if (status)
-            return status;
+        if (status) {
+            /* Acquire: pairs with the release before the error was told. This WQE may have been
+             * complete before another failed. */
+            port_fence(PORT_ACQUIRE, PORT_GPU);
+            return port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) > index ? DB_OK : status;
+        }
         if (polls % PORT_POLLS_PER_CLOCK == 0) {
             uint64_t now = port_now_ns();
             if (deadline == 0)
