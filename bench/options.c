@@ -43,8 +43,8 @@ const struct bench_option_row bench_option_rows[BENCH_OPT_COUNT] = {
 
     [BENCH_OPT_DEVICE] = {'d', BENCH_KIND_TEXT, "ib-dev", "NAME", "RDMA device (the best one)",
                           FIELD(device), 0, 0},
-    [BENCH_OPT_IB_PORT] = {'i', BENCH_KIND_NUMBER, "ib-port", "N", "Port of the device (any that is active)",
-                           FIELD(ib_port), 1, 255},
+    [BENCH_OPT_IB_PORT] = {'i', BENCH_KIND_NUMBER, "ib-port", "N",
+                           "Port of the device (any that is active)", FIELD(ib_port), 1, 255},
     [BENCH_OPT_GID_INDEX] = {'x', BENCH_KIND_NUMBER, "gid-index", "N",
                              "GID of the port (the best one)", FIELD(gid_index), 0, 65535},
     [BENCH_OPT_MTU] = {'m', BENCH_KIND_SIZE, "mtu", "BYTES",
