@@ -112,20 +112,25 @@ static enum bench_status open_peer(struct bench *b, const struct db_device_info 
     peer->context = open_context(device->name);
     if (peer->context)
         peer->pd = ibv_alloc_pd(peer->context);
-    if (!peer->buffer || !peer->pd)
-        return bench_fail(b, "libmlx5 cannot open %s: %s", device->name, strerror(errno));
+    if (!peer->buffer || !peer->pd) {
+        bench_fail(b, "libmlx5 cannot open %s: %s", device->name, strerror(errno));
+        return BENCH_FAIL;
+    }
     memset(peer->buffer, 0, BUFFER_BYTES);
     peer->mr = ibv_reg_mr(peer->pd, peer->buffer, BUFFER_BYTES,
                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     peer->cq = ibv_create_cq(peer->context, DEPTH, NULL, NULL, 0);
-    if (!peer->mr || !peer->cq)
-        return bench_fail(b, "libmlx5 on %s: no memory region or CQ: %s", device->name,
-                          strerror(errno));
+    if (!peer->mr || !peer->cq) {
+        bench_fail(b, "libmlx5 on %s: no memory region or CQ: %s", device->name, strerror(errno));
+        return BENCH_FAIL;
+    }
     attr.send_cq = attr.recv_cq = peer->cq;
     for (int i = 0; i < 2; i++) {
         peer->qp[i] = ibv_create_qp(peer->pd, &attr);
-        if (!peer->qp[i])
-            return bench_fail(b, "libmlx5 on %s: no QP: %s", device->name, strerror(errno));
+        if (!peer->qp[i]) {
+            bench_fail(b, "libmlx5 on %s: no QP: %s", device->name, strerror(errno));
+            return BENCH_FAIL;
+        }
     }
     int error = connect_end(peer->qp[0], peer->qp[1], device);
     if (!error)
@@ -280,10 +285,11 @@ enum bench_status verbs_rate(struct bench *b, const struct db_device_info *devic
     struct ibv_sge sge;
     struct peer peer;
     enum bench_valid valid = BENCH_UNCHECKED;
-    enum bench_status status = open_peer(b, device, &peer);
 
     if (batch == 0 || batch > BATCH_MAX)
-        status = bench_usage(b, "libmlx5: %u to a post; 1 to %u are possible", batch, BATCH_MAX);
+        return bench_usage(b, "libmlx5: %u to a post; 1 to %u are possible", batch, BATCH_MAX);
+    const uint64_t whole = puts / batch * batch;
+    enum bench_status status = open_peer(b, device, &peer);
     if (status == BENCH_PASS && bench_samples_init(&rate, rounds))
         status = bench_fail(b, "no memory for the samples");
     if (status == BENCH_PASS)
@@ -297,7 +303,7 @@ enum bench_status verbs_rate(struct bench *b, const struct db_device_info *devic
             status = bench_fail(b, "libmlx5: a chain failed: %s", strerror(-error));
         else
             status = bench_check_payload(b, &valid, peer.buffer + TARGET, bytes, r);
-        bench_samples_add(&rate, (double)(puts / batch * batch) / ns * 1e3);
+        bench_samples_add(&rate, (double)whole / ns * 1e3);
     }
     if (status == BENCH_PASS) {
         struct bench_record record = {

@@ -202,7 +202,6 @@ static void *engine_main(void *argument)
     if (faulted) {
         nic_idle_unprotect(&host->idle);
         nic_settle_fault(&host->nic, host->guard.address);
-        nic_look_everywhere(&host->nic); /* may fault again, but each time fewer have memory */
     }
     run(host);
     nic_guard_thread(NULL);

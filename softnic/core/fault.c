@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "execute.h"
+#include "doorbell.h"
 
 static _Thread_local struct nic_guard *thread_guard;
 static int caught; /* 1 once the handlers are installed */
@@ -180,7 +180,7 @@ static void lose_cq(struct nic *nic, struct nic_qp *qp, struct nic_qp *peer)
     look_again(nic, qp);
 }
 
-void nic_settle_fault(struct nic *nic, const void *address)
+static void settle(struct nic *nic, const void *address)
 {
     uint32_t touched = nic->touching;
     struct nic_qp *qp = &nic->qps[nic->touching_id];
@@ -220,4 +220,10 @@ void nic_settle_fault(struct nic *nic, const void *address)
     }
     qp->stall = NIC_RUNNING;
     nic_retire_send(nic, qp, syndrome);
+}
+
+void nic_settle_fault(struct nic *nic, const void *address)
+{
+    settle(nic, address);
+    nic_look_everywhere(nic); /* may fault again, but each time fewer have memory */
 }

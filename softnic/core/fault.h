@@ -36,8 +36,8 @@ void nic_guard_thread(struct nic_guard *guard);
 /* Stores to program memory from a control call, which holds the device. False when it is gone. */
 bool nic_try_store32(struct nic *nic, uint32_t *word, uint32_t value);
 
-/* After a fault: ends the WQE that caused it with the error that fits what was touched. May fault
- * again. */
+/* After a fault: ends the WQE that caused it with the error that fits what was touched, and looks
+ * at all that the fault may have made the engine miss. May fault again. */
 void nic_settle_fault(struct nic *nic, const void *address);
 
 #endif
