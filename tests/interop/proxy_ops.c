@@ -11,33 +11,6 @@
 
 #define BUFFER_BYTES (1u << 20)
 
-static uint8_t pattern(uint64_t seed, size_t at)
-{
-    return (uint8_t)((seed * 0x9e3779b97f4a7c15ull >> 32) + at * 167 + (at >> 8));
-}
-
-static void fill(uint8_t *bytes, size_t n, uint64_t seed)
-{
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = pattern(seed, i);
-}
-
-/* The pattern's `n` bytes, and behind them a byte that nobody has touched. */
-static void verify(const uint8_t *bytes, size_t n, uint64_t seed, const char *what)
-{
-    for (size_t i = 0; i < n; i++)
-        CHECK(bytes[i] == pattern(seed, i), "%s of %zu bytes: byte %zu is %#x", what, n, i,
-              bytes[i]);
-    CHECK(bytes[n] == 0xee, "%s of %zu bytes: byte %zu was touched", what, n, n);
-}
-
-static void wait_for(const struct proxy_ends *ends, uint64_t index)
-{
-    int status = db_wait(ends->qp, index);
-    CHECK(status == DB_OK, "db_wait(%llu) = %d: %s", (unsigned long long)index, status,
-          db_queue_check(ends->queue) ? db_error_text() : "no error");
-}
-
 /* At every offset's low bits: an offset is no address. */
 static void puts_and_gets(const struct proxy_ends *e)
 {
@@ -46,19 +19,19 @@ static void puts_and_gets(const struct proxy_ends *e)
 
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         uint32_t bytes = sizes[i], from = 13 * i, to = 4099 - i;
-        fill(e->buffer + from, bytes, i);
+        queue_fill(e->buffer + from, bytes, i);
         memset(e->peer.buffer + to, 0xee, bytes + 1);
         QUEUE_OK(db_put(e->qp, e->remote.iova + to, e->remote.rkey, e->local.iova + from,
                         e->local.lkey, bytes, &index));
-        wait_for(e, index);
-        verify(e->peer.buffer + to, bytes, i, "put");
+        queue_wait(e->queue, index);
+        queue_verify(e->peer.buffer + to, bytes, i, "put");
 
-        fill(e->peer.buffer + to, bytes, 100 + i);
+        queue_fill(e->peer.buffer + to, bytes, 100 + i);
         memset(e->buffer + from, 0xee, bytes + 1);
         QUEUE_OK(db_get(e->qp, e->remote.iova + to, e->remote.rkey, e->local.iova + from,
                         e->local.lkey, bytes, &index));
-        wait_for(e, index);
-        verify(e->buffer + from, bytes, 100 + i, "get");
+        queue_wait(e->queue, index);
+        queue_verify(e->buffer + from, bytes, 100 + i, "get");
     }
 }
 
@@ -71,7 +44,7 @@ static void values_and_atomics(const struct proxy_ends *e)
         uint64_t value = i * 0x0123456789abcdefull;
         QUEUE_OK(i % 2 ? db_put_value(e->qp, e->remote.iova, e->remote.rkey, value, &index)
                        : db_put_inline(e->qp, e->remote.iova, e->remote.rkey, &value, 8, &index));
-        wait_for(e, index);
+        queue_wait(e->queue, index);
         CHECK(*word == value, "the value %#llx arrived as %#llx", (unsigned long long)value,
               (unsigned long long)*word);
     }
@@ -80,7 +53,7 @@ static void values_and_atomics(const struct proxy_ends *e)
         uint64_t addend = i << 56 | i << 30 | i;
         QUEUE_OK(db_fetch_add(e->qp, e->remote.iova, e->remote.rkey, e->local.iova, e->local.lkey,
                               addend, &index));
-        wait_for(e, index);
+        queue_wait(e->queue, index);
         CHECK(*result == expected, "fetch-add %llu found %#llx", (unsigned long long)i,
               (unsigned long long)*result);
         expected += addend;
@@ -96,15 +69,15 @@ static void puts_with_immediate(const struct proxy_ends *e)
     QUEUE_OK(db_queue_post_receives(e->peer.queue, 16));
     for (uint32_t i = 0; i < 20; i++) {
         uint32_t bytes = 1 + i * 13;
-        fill(e->buffer, bytes, i);
+        queue_fill(e->buffer, bytes, i);
         memset(e->peer.buffer, 0xee, bytes + 1);
         QUEUE_OK(db_put_imm(e->qp, e->remote.iova, e->remote.rkey, e->local.iova, e->local.lkey,
                             bytes, 0xabcd0000u + i, &index));
         struct db_receive receive = queue_end_receive(&e->peer);
         CHECK(receive.imm == 0xabcd0000u + i, "immediate %u is %#x", i, receive.imm);
         CHECK(receive.bytes == bytes, "%u bytes", receive.bytes);
-        verify(e->peer.buffer, bytes, i, "put with immediate");
-        wait_for(e, index);
+        queue_verify(e->peer.buffer, bytes, i, "put with immediate");
+        queue_wait(e->queue, index);
         QUEUE_OK(db_queue_post_receives(e->peer.queue, 1));
     }
 }
@@ -119,7 +92,7 @@ static void many(const struct proxy_ends *e, uint64_t count)
     for (uint64_t i = 0; i < count; i++)
         QUEUE_OK(db_put_value(e->qp, e->remote.iova + i % 512 * 8, e->remote.rkey, i, &index));
     QUEUE_OK(db_flush(e->qp));
-    wait_for(e, index);
+    queue_wait(e->queue, index);
     for (uint64_t w = 0; w < 512; w++) {
         uint64_t expected = count <= w ? 0 : (count - 1 - w) / 512 * 512 + w;
         CHECK(words[w] == expected, "word %llu holds %llu instead of %llu", (unsigned long long)w,

@@ -66,6 +66,32 @@ struct db_receive queue_end_receive(const struct queue_end *end)
     return receive;
 }
 
+void queue_wait(struct db_queue *queue, uint64_t index)
+{
+    int status = db_wait(db_queue_device_view(queue), index);
+    CHECK(status == DB_OK, "db_wait(%llu) = %d: %s", (unsigned long long)index, status,
+          db_queue_check(queue) ? db_error_text() : "no error");
+}
+
+static uint8_t pattern(uint64_t seed, size_t at)
+{
+    return (uint8_t)((seed * 0x9e3779b97f4a7c15ull >> 32) + at * 167 + (at >> 8));
+}
+
+void queue_fill(uint8_t *bytes, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = pattern(seed, i);
+}
+
+void queue_verify(const uint8_t *bytes, size_t n, uint64_t seed, const char *what)
+{
+    for (size_t i = 0; i < n; i++)
+        CHECK(bytes[i] == pattern(seed, i), "%s of %zu bytes: byte %zu is %#x", what, n, i,
+              bytes[i]);
+    CHECK(bytes[n] == 0xee, "%s of %zu bytes: byte %zu was touched", what, n, n);
+}
+
 void queue_expect_no_diagnostics(void)
 {
     struct nic_counters counters;

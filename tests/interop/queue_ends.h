@@ -44,6 +44,14 @@ void queue_end_destroy(struct queue_end *end);
 /* Waits for the next arrival. */
 struct db_receive queue_end_receive(const struct queue_end *end);
 
+/* Waits until the queue's WQE `index` has completed. */
+void queue_wait(struct db_queue *queue, uint64_t index);
+
+/* A pattern that tells one seed, and one place, from the next. */
+void queue_fill(uint8_t *bytes, size_t n, uint64_t seed);
+/* The pattern's `n` bytes, and behind them a byte that nobody has touched (0xee before). */
+void queue_verify(const uint8_t *bytes, size_t n, uint64_t seed, const char *what);
+
 /* Ends the program when strict mode found fault with anything since the process started. */
 void queue_expect_no_diagnostics(void);
 

@@ -26,33 +26,6 @@ static const struct variant variants[] = {
     {"collapsed, late fetches", true, 20000},
 };
 
-static uint8_t pattern(uint64_t seed, size_t at)
-{
-    return (uint8_t)((seed * 0x9e3779b97f4a7c15ull >> 32) + at * 167 + (at >> 8));
-}
-
-static void fill(uint8_t *bytes, size_t n, uint64_t seed)
-{
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = pattern(seed, i);
-}
-
-/* The pattern's `n` bytes, and behind them a byte that nobody has touched. */
-static void verify(const uint8_t *bytes, size_t n, uint64_t seed, const char *what)
-{
-    for (size_t i = 0; i < n; i++)
-        CHECK(bytes[i] == pattern(seed, i), "%s of %zu bytes: byte %zu is %#x", what, n, i,
-              bytes[i]);
-    CHECK(bytes[n] == 0xee, "%s of %zu bytes: byte %zu was touched", what, n, n);
-}
-
-static void wait_for(const struct queue_end *end, uint64_t index)
-{
-    int status = db_wait(end->qp, index);
-    CHECK(status == DB_OK, "db_wait(%llu) = %d: %s", (unsigned long long)index, status,
-          db_queue_check(end->queue) ? db_error_text() : "no error");
-}
-
 static const uint32_t sizes[] = {1, 2, 7, 8, 63, 64, 65, 1000, 4096, 7168, 65537, BUFFER_BYTES - 1};
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -64,19 +37,19 @@ static void puts_and_gets(const struct queue_ends *ends)
 
     for (size_t i = 0; i < SIZES; i++) {
         uint32_t bytes = sizes[i];
-        fill(a->buffer, bytes, i);
+        queue_fill(a->buffer, bytes, i);
         memset(b->buffer, 0xee, bytes + 1);
         QUEUE_OK(
             db_put(a->qp, b->keys.iova, b->keys.rkey, a->keys.iova, a->keys.lkey, bytes, &index));
-        wait_for(a, index);
-        verify(b->buffer, bytes, i, "put");
+        queue_wait(a->queue, index);
+        queue_verify(b->buffer, bytes, i, "put");
 
-        fill(b->buffer, bytes, 100 + i);
+        queue_fill(b->buffer, bytes, 100 + i);
         memset(a->buffer, 0xee, bytes + 1);
         QUEUE_OK(
             db_get(a->qp, b->keys.iova, b->keys.rkey, a->keys.iova, a->keys.lkey, bytes, &index));
-        wait_for(a, index);
-        verify(a->buffer, bytes, 100 + i, "get");
+        queue_wait(a->queue, index);
+        queue_verify(a->buffer, bytes, 100 + i, "get");
     }
 }
 
@@ -87,11 +60,11 @@ static void inline_puts(const struct queue_ends *ends)
     uint64_t index;
 
     for (uint32_t bytes = 0; bytes <= DB_MAX_INLINE; bytes++) {
-        fill(payload, bytes, bytes);
+        queue_fill(payload, bytes, bytes);
         memset(b->buffer, 0xee, bytes + 1);
         QUEUE_OK(db_put_inline(a->qp, b->keys.iova, b->keys.rkey, payload, bytes, &index));
-        wait_for(a, index);
-        verify(b->buffer, bytes, bytes, "inline put");
+        queue_wait(a->queue, index);
+        queue_verify(b->buffer, bytes, bytes, "inline put");
     }
     CHECK(db_put_inline(a->qp, b->keys.iova, b->keys.rkey, payload, DB_MAX_INLINE + 1, &index) ==
               DB_ERROR_INVALID,
@@ -107,7 +80,7 @@ static void values_and_atomics(const struct queue_ends *ends)
     for (uint64_t i = 1; i < 300; i++) {
         uint64_t value = i * 0x0123456789abcdefull;
         QUEUE_OK(db_put_value(a->qp, b->keys.iova, b->keys.rkey, value, &index));
-        wait_for(a, index);
+        queue_wait(a->queue, index);
         CHECK(*word == value, "the value %#llx arrived as %#llx", (unsigned long long)value,
               (unsigned long long)*word);
     }
@@ -116,7 +89,7 @@ static void values_and_atomics(const struct queue_ends *ends)
         uint64_t addend = i << 30 | i;
         QUEUE_OK(db_fetch_add(a->qp, b->keys.iova, b->keys.rkey, a->keys.iova, a->keys.lkey, addend,
                               &index));
-        wait_for(a, index);
+        queue_wait(a->queue, index);
         CHECK(*result == expected, "fetch-add %llu found %#llx", (unsigned long long)i,
               (unsigned long long)*result);
         expected += addend;
@@ -133,7 +106,7 @@ static void puts_with_immediate(const struct queue_ends *ends)
     QUEUE_OK(db_queue_post_receives(b->queue, 16));
     for (uint32_t i = 0; i < 500; i++) {
         uint32_t bytes = 1 + i * 13;
-        fill(a->buffer, bytes, i);
+        queue_fill(a->buffer, bytes, i);
         memset(b->buffer, 0xee, bytes + 1);
         QUEUE_OK(db_put_imm(a->qp, b->keys.iova, b->keys.rkey, a->keys.iova, a->keys.lkey, bytes,
                             0xabcd0000u + i, &index));
@@ -141,8 +114,8 @@ static void puts_with_immediate(const struct queue_ends *ends)
         CHECK(receive.imm == 0xabcd0000u + i, "immediate %u is %#x", i, receive.imm);
         CHECK(receive.bytes == bytes && receive.qpn == b->qp->qpn, "%u bytes for QP %#x",
               receive.bytes, receive.qpn);
-        verify(b->buffer, bytes, i, "put with immediate");
-        wait_for(a, index);
+        queue_verify(b->buffer, bytes, i, "put with immediate");
+        queue_wait(a->queue, index);
         QUEUE_OK(db_queue_post_receives(b->queue, 1));
     }
 }
@@ -171,7 +144,7 @@ static void many_laps(const struct queue_ends *ends)
         if (last)
             db_publish_safe(a->qp, index, index + blocks);
     }
-    wait_for(a, index);
+    queue_wait(a->queue, index);
     CHECK(index > 2 * 65536, "only %llu blocks", (unsigned long long)index);
     for (uint32_t slot = 0; slot < slots; slot++) {
         uint32_t got, expected = (laps_end - 1 - slot) / slots * slots + slot;
@@ -198,7 +171,7 @@ static void whole_rings(const struct queue_ends *ends)
     CHECK(db_claim(qp, DEPTH + 1, &first) == DB_ERROR_INVALID, "more than the ring was claimed");
     CHECK(port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU) == before, "and is lost");
     QUEUE_OK(db_flush(qp));
-    wait_for(&ends->a, before - 1);
+    queue_wait(ends->a.queue, before - 1);
 }
 
 static void run(const struct variant *variant)

@@ -50,13 +50,6 @@ static void stop(struct peers *peers)
     db_device_close(peers->device);
 }
 
-static void wait_for(const struct queue_end *ours, uint64_t index)
-{
-    int status = db_wait(ours->qp, index);
-    CHECK(status == DB_OK, "db_wait() = %d: %s", status,
-          db_queue_check(ours->queue) ? db_error_text() : "no error");
-}
-
 /* Our queue writes, reads and adds; libmlx5's memory answers, and its receive queue takes the
  * immediate. */
 static void ask(const struct peers *peers)
@@ -71,13 +64,13 @@ static void ask(const struct peers *peers)
         rc_fill(ours->buffer, bytes, round, 0);
         QUEUE_OK(
             db_put(ours->qp, raddr, a->mr->rkey, ours->keys.iova, ours->keys.lkey, bytes, &index));
-        wait_for(ours, index);
+        queue_wait(ours->queue, index);
         rc_verify(a->buffer, bytes, round, 0, "our put to libmlx5");
 
         rc_fill(a->buffer, bytes, 1000 + round, 0);
         QUEUE_OK(
             db_get(ours->qp, raddr, a->mr->rkey, ours->keys.iova, ours->keys.lkey, bytes, &index));
-        wait_for(ours, index);
+        queue_wait(ours->queue, index);
         rc_verify(ours->buffer, bytes, 1000 + round, 0, "our get from libmlx5");
 
         rc_post_recv(a, round, 0, 0);
@@ -86,13 +79,13 @@ static void ask(const struct peers *peers)
         struct ibv_wc wc = rc_expect(a->recv_cq, a, round, IBV_WC_RECV_RDMA_WITH_IMM);
         CHECK(be32toh(wc.imm_data) == 0xdb000000u + round && wc.byte_len == bytes,
               "immediate %#x of %u bytes", be32toh(wc.imm_data), wc.byte_len);
-        wait_for(ours, index);
+        queue_wait(ours->queue, index);
     }
     memset(a->buffer, 0, 8);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         QUEUE_OK(db_fetch_add(ours->qp, raddr, a->mr->rkey, ours->keys.iova, ours->keys.lkey, 3,
                               &index));
-        wait_for(ours, index);
+        queue_wait(ours->queue, index);
         memcpy(&old, ours->buffer, sizeof(old));
         CHECK(old == 3 * round, "fetch-and-add %llu found %llu", (unsigned long long)round,
               (unsigned long long)old);
@@ -179,7 +172,7 @@ static void both_ways(const struct peers *peers)
         QUEUE_OK(db_put(ours->qp, (uintptr_t)a->buffer + half, a->mr->rkey, ours->keys.iova + half,
                         ours->keys.lkey, bytes, &index));
         post(peers, IBV_WR_RDMA_WRITE, bytes, round);
-        wait_for(ours, index);
+        queue_wait(ours->queue, index);
         rc_expect(a->send_cq, a, round, IBV_WC_RDMA_WRITE);
         rc_verify(a->buffer + half, bytes, round, 0, "our put to libmlx5");
         rc_verify(ours->buffer, bytes, 500 + round, 0, "libmlx5's write to us");
