@@ -40,11 +40,15 @@ static void tell_error_to_all(struct db_worker *worker, uint64_t word)
         tell_error(worker->rings[__builtin_ctz(left)], word);
 }
 
-/* The queue pair takes no more, and all rings get the reason. */
-static void fail(struct db_worker *worker, uint64_t word)
+/*
+ * The worker takes no more, and all rings get the reason: the state first, so that who has read the
+ * reason from a ring (an acquire load, paired with the release in db_ring_publish_error) also finds
+ * the worker as it is.
+ */
+static void leave(struct db_worker *worker, enum db_worker_state state, uint64_t word)
 {
+    __atomic_store_n(&worker->state, state, __ATOMIC_RELEASE);
     tell_error_to_all(worker, word);
-    __atomic_store_n(&worker->state, DB_WORKER_FAILED, __ATOMIC_RELEASE);
 }
 
 /* ---- Completing ---- */
@@ -98,8 +102,9 @@ static bool complete(struct db_worker *worker)
     tell_completed(worker, before, pair->completed);
     if (error) {
         const struct db_posted *failed = record_of(worker, pair->completed);
-        fail(worker, db_error_pack((uint32_t)failed->end - 1, opcode_of(failed->op), pair->syndrome,
-                                   pair->vendor_syndrome));
+        leave(worker, DB_WORKER_FAILED,
+              db_error_pack((uint32_t)failed->end - 1, opcode_of(failed->op), pair->syndrome,
+                            pair->vendor_syndrome));
     }
     return pair->completed != before;
 }
@@ -237,7 +242,7 @@ static bool submit(struct db_worker *worker)
         return false;
     int posted = pair->way->post(pair, &worker->batch[worker->batch_first], worker->batch_count);
     if (posted < 0) {
-        fail(worker, DB_RING_WORKER_LOST);
+        leave(worker, DB_WORKER_FAILED, DB_RING_WORKER_LOST);
         return true;
     }
     if (posted > 0)
@@ -278,12 +283,11 @@ static void end(struct db_worker *worker, enum db_worker_state state, uint64_t w
 {
     struct timespec used = {0};
 
-    tell_error_to_all(worker, word);
+    leave(worker, state, word);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     pthread_mutex_lock(&worker->mutex);
     worker->cpu_ns = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
     worker->ended = true;
-    __atomic_store_n(&worker->state, state, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&worker->changed);
     pthread_mutex_unlock(&worker->mutex);
 }

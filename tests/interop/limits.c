@@ -4,9 +4,9 @@
  * times without using anything up; objects in use cannot be taken away; as many objects as the
  * device reports can exist, and not one more.
  */
+#include "../open_files.h"
 #include "rc_pair.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,18 +18,6 @@ static void check_errno(const void *object, const char *what)
     CHECK(!object, "%s: was created", what);
     CHECK(errno == EINVAL || errno == ENOMEM, "%s: %s; EINVAL or ENOMEM expected", what,
           strerror(errno));
-}
-
-static unsigned int open_files(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    unsigned int n = 0;
-
-    CHECK(directory, "opendir of /proc/self/fd failed");
-    while (readdir(directory))
-        n++;
-    closedir(directory);
-    return n;
 }
 
 static void queue_pairs(struct rc_pair *pair, const struct ibv_device_attr *device)

@@ -8,15 +8,16 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "../open_files.h"
 #include "engine_rig.h"
 
 /* ---- What is left behind ---- */
 
-static uint32_t count_entries(const char *path)
+static uint32_t count_threads(void)
 {
     uint32_t count = 0;
-    DIR *directory = opendir(path);
-    CHECK(directory, "no %s", path);
+    DIR *directory = opendir("/proc/self/task");
+    CHECK(directory, "no /proc/self/task");
     while (readdir(directory))
         count++;
     closedir(directory);
@@ -56,14 +57,12 @@ static void start_and_stop(void)
         }
         rig_stop(&rig);
         if (i == 0) {
-            files = count_entries("/proc/self/fd");
-            threads = count_entries("/proc/self/task");
+            files = open_files();
+            threads = count_threads();
         }
     }
-    CHECK(count_entries("/proc/self/fd") == files, "%u files are open, %u after the first time",
-          count_entries("/proc/self/fd"), files);
-    CHECK(count_entries("/proc/self/task") == threads, "%u threads are left",
-          count_entries("/proc/self/task") - threads);
+    CHECK(open_files() == files, "%u files are open, %u after the first time", open_files(), files);
+    CHECK(count_threads() == threads, "%u threads are left", count_threads() - threads);
     CHECK(count_uar_maps() == 0, "%u mappings of UAR pages are left", count_uar_maps());
 }
 

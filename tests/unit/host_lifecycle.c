@@ -4,14 +4,13 @@
  * leave nothing behind: no memory, no mapping, no descriptor. Queues of all kinds, connected or
  * not. Several threads may create and use queues of one device at once.
  */
-#include <dirent.h>
 #include <doorbell/device.h>
 #include <doorbell/doorbell.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "../open_files.h"
 
 #define ROUNDS  1000
 #define HANDLES 6
@@ -102,18 +101,6 @@ static void destroy_in_any_order(struct things *things, uint32_t *random)
         destroy(things, order[i]);
 }
 
-static unsigned count_descriptors(void)
-{
-    DIR *directory = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    CHECK(directory, "/proc/self/fd");
-    while (readdir(directory))
-        count++;
-    closedir(directory);
-    return count;
-}
-
 static unsigned count_mappings(void)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -178,7 +165,7 @@ int main(void)
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct things things;
         if (round == ROUNDS / 10) { /* what is kept for ever has been made by now */
-            descriptors = count_descriptors();
+            descriptors = open_files();
             mappings = count_mappings();
         }
         create(&things, round);
@@ -186,8 +173,7 @@ int main(void)
             use(&things, round);
         destroy_in_any_order(&things, &random);
     }
-    CHECK(count_descriptors() == descriptors, "%u descriptors became %u", descriptors,
-          count_descriptors());
+    CHECK(open_files() == descriptors, "%u descriptors became %u", descriptors, open_files());
     /* The heap may grow by a few mappings; a leak of one a round would be hundreds. */
     CHECK(count_mappings() < mappings + 50, "%u mappings became %u", mappings, count_mappings());
     return 0;
