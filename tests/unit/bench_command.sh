@@ -62,13 +62,13 @@ expect 0 out 'R420  G1' --reference
 # Names and ids, and options wherever they stand.
 expect 0 out 'null: what' -n 20 null
 expect 0 out 'timer (X17)' null -n 100 x17 NULL
-[ "$(grep -c '^null: ' "$work/out")" -eq 1 ] || fail 'an experiment named twice ran twice'
+[ "$(grep -c '^null: what' "$work/out")" -eq 1 ] || fail 'an experiment named twice ran twice'
 expect 0 out 'No NIC and no GPU took part.' null --iters=20
 for line in '-n 20 -s 64 --seed 3 null -U' 'null -U --seed 3 -n20 -s64' '-U null --size=64 --iters 20 --seed=3' \
     '--seed 3 -Un 20 -s 64 null'; do
     # shellcheck disable=SC2086 # the line is several arguments
     expect 0 out '19, ' $line
-    grep -q '^null  *copy  *64  *20 .*valid' "$work/out" || fail "'$line' means something else"
+    grep -q '^ *copy  *64  *20 ' "$work/out" || fail "'$line' means something else"
 done
 expect 0 err 'warning: timer does not use --size' timer -n 100 -s 8
 expect 0 out 'samples' null -n 50 -H
