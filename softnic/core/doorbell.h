@@ -68,7 +68,7 @@ PORT_CODE void nic_scan_page(struct nic *nic, uint32_t page, const struct nic_qp
 {
     for (uint32_t qpn = nic->first_on_uar[page]; qpn; qpn = nic->qps[qpn].next_on_uar) {
         struct nic_qp *qp = &nic->qps[qpn];
-        if (qp == named || !qp->sq || qp->stall != NIC_RUNNING)
+        if (qp == named || !qp->sq || qp->stall != NIC_RUNNING || qp->unfinished)
             continue;
         if (nic->strict.doorbell_mode == NIC_DOORBELL_SCAN) {
             nic_serve_unrung(nic, qp);
@@ -80,9 +80,14 @@ PORT_CODE void nic_scan_page(struct nic *nic, uint32_t page, const struct nic_qp
     }
 }
 
-/* Can the doorbell that named `index` be accounted for by what was executed? Some programs name the
- * first block of their last WQE, some the next free block; which, is learned from doorbells that
- * brought work. */
+/* Some programs name the first block of their last WQE, some the next free block; which, is learned
+ * from doorbells that brought work, when all of it is executed. */
+PORT_FN void nic_learn_ring(struct nic_qp *qp)
+{
+    qp->rings_next |= !qp->unfinished && qp->doorbell_index == (qp->sq_done & M5_INDEX_MASK);
+}
+
+/* Can the doorbell that named `index` be accounted for by what was executed? */
 PORT_FN bool nic_ring_is_served(const struct nic_qp *qp, uint32_t index)
 {
     int16_t ahead = (int16_t)(uint16_t)((uint32_t)qp->sq_done - index);
@@ -101,9 +106,11 @@ PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
             nic_serve(nic, qp);
         return; /* a stalled queue goes on by its timer */
     }
+    if (qp->unfinished)
+        return; /* it has its turn after the doorbells */
     uint32_t available = nic_serve(nic, qp);
     if (available != 0 && available <= 1u << qp->sq_depth_log2) {
-        qp->rings_next |= index == (qp->sq_done & M5_INDEX_MASK);
+        nic_learn_ring(qp);
         qp->suspicion = NIC_NO_SUSPICION;
         if (nic->strict.enabled && nic_alone_on_page(nic, qp) && !nic_rung(qp))
             nic_suspect(nic, qp, NIC_SUSPECT_UNRUNG);
@@ -243,6 +250,13 @@ PORT_CODE bool nic_look_at(struct nic *nic, struct nic_qp *qp)
     if (qp->recheck) {
         qp->recheck = 0;
         nic_serve(nic, qp);
+    } else if (qp->unfinished) {
+        nic_serve(nic, qp);
+        nic_learn_ring(qp);
+        /* Of a doorbell that came meanwhile nothing was asked yet. */
+        if (!qp->unfinished && qp->state == NIC_QP_RTS && qp->stall == NIC_RUNNING &&
+            !nic_ring_is_served(qp, qp->doorbell_index))
+            nic_suspect(nic, qp, NIC_SUSPECT_STALE);
     }
     if (qp->suspicion == NIC_SUSPECT_STALE) {
         uint32_t available = nic_serve(nic, qp);
@@ -257,13 +271,14 @@ PORT_CODE bool nic_look_at(struct nic *nic, struct nic_qp *qp)
         nic_serve_unrung(nic, qp);
         return true;
     }
-    return qp->stall != NIC_RUNNING || qp->suspicion != NIC_NO_SUSPICION;
+    return qp->stall != NIC_RUNNING || qp->suspicion != NIC_NO_SUSPICION || qp->unfinished;
 }
 
 /* Looks at each watched QP. What is still to be looked at lies in the device, so that nobody is
- * forgotten when a fault ends the round. */
-PORT_CODE void nic_poll_watched(struct nic *nic)
+ * forgotten when a fault ends the round. Returns whether any had work left from its last turn. */
+PORT_CODE bool nic_poll_watched(struct nic *nic)
 {
+    bool any = false;
     nic->now_ns = port_now_ns();
     if (nic->rest_watched == 0) {
         nic->rest_watched = nic->first_watched;
@@ -273,17 +288,20 @@ PORT_CODE void nic_poll_watched(struct nic *nic)
         struct nic_qp *qp = &nic->qps[nic->rest_watched];
         nic->rest_watched = qp->next_watched;
         qp->watched = 0;
+        any |= qp->unfinished != 0;
         if (nic_look_at(nic, qp))
             nic_watch(nic, qp);
     }
+    return any;
 }
 
-/* One turn of the engine. Returns whether a register held anything. */
+/* One turn of the engine: doorbells first, so that a queue with much to do delays nobody who rings
+ * for little. Returns whether there was anything to do. */
 PORT_CODE bool nic_round(struct nic *nic)
 {
     bool any = nic_poll_registers(nic);
     if (nic->first_watched || nic->rest_watched)
-        nic_poll_watched(nic);
+        any |= nic_poll_watched(nic);
     return any;
 }
 

@@ -149,14 +149,19 @@ PORT_CODE bool nic_execute(struct nic *nic, struct nic_qp *qp, uint32_t availabl
     return true;
 }
 
+/* How many blocks of a queue are executed at a turn: as many as programs post at once, so that most
+ * posts are one turn, and few enough that a full queue delays its neighbours by microseconds. */
+#define NIC_TURN_BLOCKS 64u
+
 /*
- * Executes what the record says is published now, unless the queue has to wait; in the error state
- * flushes it. Returns how many blocks were published; more than the ring holds means that the
- * record makes no sense, and nothing was executed.
+ * Executes what the record says is published now, a turn of it, unless the queue has to wait; in
+ * the error state flushes it. Returns how many blocks were published; more than the ring holds
+ * means that the record makes no sense, and nothing was executed.
  */
 PORT_CODE uint32_t nic_serve(struct nic *nic, struct nic_qp *qp)
 {
     nic->touching_id = qp->qpn;
+    qp->unfinished = 0;
     if (qp->state == NIC_QP_ERR)
         nic_flush(nic, qp);
     if (qp->state != NIC_QP_RTS || !qp->sq)
@@ -167,16 +172,21 @@ PORT_CODE uint32_t nic_serve(struct nic *nic, struct nic_qp *qp)
         return available;
     nic_fetch_delay(nic);
     uint64_t end = qp->sq_done + available;
+    uint64_t stop = qp->sq_done + (available < NIC_TURN_BLOCKS ? available : NIC_TURN_BLOCKS);
     for (uint32_t ahead = 1; ahead < NIC_PREFETCH_BLOCKS && ahead < available; ahead++)
         nic_prefetch_block(qp, ahead);
-    while (qp->sq_done < end && qp->state == NIC_QP_RTS) {
+    while (qp->sq_done < stop && qp->state == NIC_QP_RTS) {
         if (qp->sq_done + NIC_PREFETCH_BLOCKS < end)
             nic_prefetch_block(qp, NIC_PREFETCH_BLOCKS);
         if (!nic_execute(nic, qp, (uint32_t)(end - qp->sq_done)))
             return available;
     }
-    if (qp->state == NIC_QP_ERR)
+    if (qp->state == NIC_QP_ERR) {
         nic_flush(nic, qp);
+    } else if (qp->sq_done < end) {
+        qp->unfinished = 1;
+        nic_watch(nic, qp);
+    }
     return available;
 }
 

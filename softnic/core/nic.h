@@ -160,7 +160,8 @@ struct nic_qp {
     uint32_t next_event; /* list of QPs with events, 0 = last */
     uint32_t watched;    /* on the watch list: the engine looks at it without a doorbell */
     uint32_t next_watched;
-    uint32_t recheck; /* serve it once without a doorbell: it left a state that held it back */
+    uint32_t recheck;    /* serve it once without a doorbell: it left a state that held it back */
+    uint32_t unfinished; /* more was published than one turn executes: the next goes on */
 
     uint32_t suspicion;      /* enum nic_suspicion */
     uint64_t suspect_since;  /* ns */
