@@ -64,8 +64,6 @@ static const struct reason reasons[] = {
      "for callers, who may read what the error stands for; a cold path"},
     {"db_qp_error", "error", PORT_OP_LOAD, EX_GPU_SCOPE,
      "for callers, who may read what the error stands for; a cold path"},
-    {"db_ring_publish_posted", "posted", PORT_OP_STORE, EX_DELETE,
-     "PTX's letter: a store before an earlier relaxed load (LB); the CPU's stores wait anyway"},
     {"db_ring_publish_posted", "posted", PORT_OP_STORE, EX_GPU_SCOPE, "the CPU's, without scope"},
     {"db_ring_publish_completed", "completed", PORT_OP_STORE, EX_GPU_SCOPE,
      "the CPU's, without scope"},

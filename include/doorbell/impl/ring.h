@@ -111,15 +111,19 @@ PORT_FN int db_ring_go_on(const struct db_ring *ring, uint32_t polls, uint64_t *
 
 /* ---- Reserving ---- */
 
-/* Waits until the slots below `end` are free; `*posted` is what the worker has posted then. */
-PORT_FN int db_ring_wait_room(const struct db_ring *ring, uint64_t end, uint64_t *posted)
+/*
+ * Waits until the slots below `end` are free; `*posted` is what the worker has posted then. Pairs
+ * with the release in db_ring_publish_posted(): the worker has read the slots before others are
+ * stored into them. `order` is a literal. One producer reads relaxed: it stores behind its own
+ * stores into the same slots, and no machine makes a store visible before the load that decided on
+ * it. One of many acquires: what was in the slots is another one's store.
+ */
+PORT_FN int db_ring_wait_room(const struct db_ring *ring, uint64_t end, enum port_order order,
+                              uint64_t *posted)
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
-        /* Relaxed: the stores into the slots depend on it, and no machine makes a store visible
-         * before the load that decided on it. Pairs with the release in db_ring_publish_posted().
-         */
-        *posted = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
+        *posted = port_ld64(&ring->progress->posted, order, PORT_SYSTEM);
         if (end <= *posted + ring->depth)
             return DB_OK;
         int status = db_ring_go_on(ring, polls, &deadline);
@@ -136,7 +140,7 @@ PORT_FN int db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *
     if (steps & DB_RING_READ)
         seen = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
     if (end > seen + ring->depth) {
-        int status = db_ring_wait_room(ring, end, &seen);
+        int status = db_ring_wait_room(ring, end, PORT_RELAXED, &seen);
         if (status)
             return status;
     }
@@ -152,19 +156,25 @@ PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t 
         return DB_ERROR_INVALID;
     *first = port_add64(&ring->many->reserved, count);
     uint64_t end = *first + count;
+    /* Acquire: the worker has read these slots, and what was stored into them before is behind
+     * that. `posted` pairs with the release in db_ring_publish_posted(), `seen` with the one below,
+     * of a producer that had acquired the same from `posted`. */
     uint64_t seen = steps & DB_RING_READ
-                        ? port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM)
-                        : port_ld64(&ring->many->seen, PORT_RELAXED, PORT_GPU);
+                        ? port_ld64(&ring->progress->posted, PORT_ACQUIRE, PORT_SYSTEM)
+                        : port_ld64(&ring->many->seen, PORT_ACQUIRE, PORT_GPU);
     if (end <= seen + ring->depth)
         return DB_OK;
-    int status = db_ring_wait_room(ring, end, &seen);
+    int status = db_ring_wait_room(ring, end, PORT_ACQUIRE, &seen);
     if (status == DB_ERROR_TIMEOUT) {
         /* Others have reserved behind these slots, and the worker stops before them for ever. */
         port_st64(&ring->many->broken, 1, PORT_RELAXED, PORT_GPU);
         return DB_ERROR_BROKEN;
     }
-    if (!status && !(steps & DB_RING_READ))
+    if (!status && !(steps & DB_RING_READ)) {
+        /* Release: what `posted` told here, to the producers that acquire it with `seen`. */
+        port_fence(PORT_RELEASE, PORT_GPU);
         port_max64(&ring->many->seen, seen);
+    }
     return status;
 }
 
