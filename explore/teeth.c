@@ -60,6 +60,8 @@ static const struct reason reasons[] = {
      "what completed is told before the error; no program here posts behind a failed WQE"},
     {"db_wait_index", "completed", PORT_OP_FENCE, EX_DELETE,
      "what completed is told before the error; no program here posts behind a failed WQE"},
+    {"db_release", "ready", PORT_OP_FENCE, EX_GPU_SCOPE,
+     "the release of the thread that rings is cumulative, and reaches the ring's memory"},
     {"db_qp_error", "error", PORT_OP_LOAD, EX_DELETE,
      "for callers, who may read what the error stands for; a cold path"},
     {"db_qp_error", "error", PORT_OP_LOAD, EX_GPU_SCOPE,

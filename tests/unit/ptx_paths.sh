@@ -79,7 +79,7 @@ for arch in 80 90 100; do
         path_owner_warp path_publish path_locked path_ticket path_handoff; do
         ! kernel $arch $path | grep -qE '(ld|st)\.local|\.local ' || fail "sm_$arch $path: local memory"
     done
-    # Hand-off: one release before the mark, then one more for what others built or the record.
+    # Hand-off: one release before the mark, then those of the publication, by whoever rings.
     [ "$(count $arch path_handoff 'st\.relaxed\.sys\.global\.v2\.u64')" = 3 ] ||
         fail "sm_$arch path_handoff: a WQE is not three 16-byte stores"
 done

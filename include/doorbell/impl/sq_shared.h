@@ -93,16 +93,15 @@ PORT_FN uint32_t db_mark(const struct db_qp *qp, uint64_t index, uint32_t blocks
     return (uint32_t)(index / qp->depth + 1) << 4 | (blocks - 1);
 }
 
-/* Rings once for all WQEs that are marked behind what is published, in order. `own` is the end of
- * the caller's own WQE, which a release of its covers. The caller holds the lock. */
-PORT_FN void db_publish_marked(struct db_qp *qp, uint64_t own, enum db_order order,
-                               enum db_record record)
+/* Rings once for all WQEs that are marked behind what is published, in order. The caller holds the
+ * lock. */
+PORT_FN void db_publish_marked(struct db_qp *qp, enum db_order order, enum db_record record)
 {
     struct db_published published = db_published(qp, PORT_RELAXED);
     uint64_t end = published.end, last = published.last;
     for (;;) {
         /* Acquire: pairs with the release in db_publish_handoff(); the WQE is visible here, and by
-         * the release in db_ring() to the device. */
+         * the release in db_ring(), which covers what was acquired, to the device. */
         uint32_t mark = port_ld32(&qp->slot_ready[end & (qp->depth - 1)], PORT_ACQUIRE, PORT_GPU);
         if (mark >> 4 != db_mark(qp, end, 1) >> 4)
             break;
@@ -111,10 +110,7 @@ PORT_FN void db_publish_marked(struct db_qp *qp, uint64_t own, enum db_order ord
     }
     if (end == published.end)
         return;
-    if (end == own && last == published.end)
-        db_ring(qp, end, order, record, true);
-    else
-        db_ring(qp, end, order, record, false);
+    db_ring(qp, end, order, record, false);
     port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
 }
 
@@ -126,8 +122,8 @@ PORT_FN void db_publish_marked(struct db_qp *qp, uint64_t own, enum db_order ord
 PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t blocks,
                                 enum db_order order, enum db_record record)
 {
-    /* Visible before the mark: the WQE, to the thread that rings and through it to the device, so
-     * at the scope of the ring's memory. Pairs with the acquire in db_publish_marked(). */
+    /* Visible before the mark: the WQE, to the thread that rings, whose own release shows it to the
+     * device. Pairs with the acquire in db_publish_marked(). */
     db_release(order);
     port_st32(&qp->slot_ready[index & (qp->depth - 1)], db_mark(qp, index, blocks), PORT_RELAXED,
               PORT_GPU);
@@ -135,7 +131,7 @@ PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t block
     if (port_add64_ordered(&qp->post.lock, 1) != 0)
         return; /* its holder finds the count changed, and looks again */
     for (uint64_t came = 1;;) {
-        db_publish_marked(qp, index + blocks, order, record);
+        db_publish_marked(qp, order, record);
         /* Acquire: the marks of those who came meanwhile. Release: what was published here. */
         uint64_t now = port_cas64_ordered(&qp->post.lock, came, 0);
         if (now == came)
