@@ -52,10 +52,6 @@ struct reason {
 };
 
 static const struct reason reasons[] = {
-    {"db_cq_drain", "cq.record", PORT_OP_STORE, EX_DELETE,
-     "redundant behind the acquire load of the CQE; behind a relaxed one, PTX's letter (LB)"},
-    {"db_cq_drain", "cq.record", PORT_OP_STORE, EX_GPU_SCOPE,
-     "redundant behind the acquire load of the CQE; behind a relaxed one, PTX's letter (LB)"},
     {"db_cq_drain", "cqe", PORT_OP_FENCE, EX_DELETE,
      "what completed is told before the error; no program here posts behind a failed WQE"},
     {"db_wait_index", "completed", PORT_OP_FENCE, EX_DELETE,

@@ -99,9 +99,10 @@ PORT_FN void db_cq_drain(struct db_qp *qp, enum port_order order)
     if (consumed == first)
         return;
     port_st64(&qp->done.consumed, consumed, PORT_RELAXED, PORT_GPU);
-    /* Release: the CQE was read before its slot is given back to the device. */
+    /* Relaxed: behind the acquire loads of the CQEs whose slots it gives back to the device. Behind
+     * relaxed ones nothing is promised: that is for measuring only. */
     port_st32(&qp->cq_record->consumer.raw, port_bswap32((uint32_t)consumed & 0xffffffu),
-              PORT_RELEASE, PORT_SYSTEM);
+              PORT_RELAXED, PORT_SYSTEM);
     /* Release: pairs with the acquire of db_wait(); what this thread acquired from the device, the
      * thread that sees `completed` has too. */
     port_st64(&qp->done.completed, completed, PORT_RELEASE, PORT_GPU);
