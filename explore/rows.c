@@ -182,6 +182,18 @@ const struct ex_row ex_rows[] = {
      .expected = "ss", .torn = true},
     {"proxy, shared, 2 producers, puts", &ex_proxy, EX_PROXY_SHARED_PUT, 2, 2, "", 0, 0,
      .expected = "ss", .torn = true},
+
+    /* The calls of device.h on a proxied queue. Cells as above. */
+    {"proxied queue, one producer", &ex_proxied, EX_PROXIED_ONE, 1, 1, "", 0, 0, .expected = "ss",
+     .torn = true},
+    {"proxied queue, 2 threads", &ex_proxied, EX_PROXIED_SHARED, 2, 1, "", 0, 0, .expected = "ss",
+     .torn = true},
+    {"proxied queue, 2 threads, baseline", &ex_proxied, EX_PROXIED_BASELINE, 2, 1, "", 0, 0,
+     .expected = "ss", .torn = true},
+    {"proxied queue, 2 threads, adds", &ex_proxied, EX_PROXIED_FETCH_ADD, 2, 1, "", 0, 0,
+     .expected = "ss", .torn = true},
+    {"proxied queue, warp of 2", &ex_proxied, EX_PROXIED_WARP, 2, 2, "", 0, 0, .expected = "ss",
+     .torn = true},
 };
 
 const size_t ex_row_count = sizeof(ex_rows) / sizeof(ex_rows[0]);

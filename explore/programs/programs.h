@@ -80,4 +80,14 @@ enum ex_proxy_variant {
     EX_PROXY_ONE_VALID_BIT, /* the worker looks at the first half's validity only */
 };
 
+/* The calls of device.h on a proxied queue. */
+extern const struct ex_program ex_proxied;
+enum ex_proxied_variant {
+    EX_PROXIED_ONE,       /* one producer: a value, a put, a fetch-and-add, a put with immediate */
+    EX_PROXIED_SHARED,    /* several: a put from memory and a value each */
+    EX_PROXIED_BASELINE,  /* the same with all the steps */
+    EX_PROXIED_FETCH_ADD, /* several: an operand and its operation each */
+    EX_PROXIED_WARP,      /* a warp, behind a put by one lane of it */
+};
+
 #endif

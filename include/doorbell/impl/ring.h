@@ -254,6 +254,9 @@ PORT_FN int db_ring_push_warp(struct db_ring *ring, uint32_t mask, struct db_des
     *index = first + port_count_lanes(mask & ((1u << lane) - 1));
     if (status)
         return status;
+    /* What the leader acquired, that these slots are free, every lane has behind this barrier: a
+     * broadcast orders nothing. */
+    port_syncwarp(mask);
     if (steps & DB_RING_PAYLOAD)
         port_fence(PORT_RELEASE, PORT_SYSTEM);
     db_ring_store(ring, *index, d, steps);
