@@ -30,6 +30,8 @@ enum ex_shared_variant {
     EX_SHARED_HANDOFF,
     EX_SHARED_TICKET_COLLAPSED,
     EX_SHARED_NO_PUBLICATION_ORDER, /* each rings for itself, in no order */
+    EX_SHARED_TICKET_FLUSH,         /* the first thread waits for all, the others for nothing */
+    EX_SHARED_HANDOFF_FLUSH,
 };
 
 /* Lanes of a warp claim and publish together. */
@@ -38,6 +40,8 @@ enum ex_warp_variant {
     EX_WARP,
     EX_WARP_FENCE_BEFORE_BARRIER, /* each publication is released by the leader, before the barrier
                                    */
+    EX_WARP_OWNER,                /* the queue is the warp's own: owner.h */
+    EX_WARP_OWNER_NO_BARRIER,     /* none between the leader's wait and what the lanes read */
 };
 
 /* A payload that another thread wrote. */

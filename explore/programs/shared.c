@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads that share one queue; each adds to words of its own at the peer, waits for each addition
- * and looks at what it returned.
+ * and looks at what it returned. Or one of them waits for all that were claimed so far.
  */
 #include "programs.h"
 
@@ -52,6 +52,7 @@ static int publish(const struct ex_config *config, struct db_qp *qp, uint64_t in
         db_publish_locked(qp, index, index + 1, order, record);
         return DB_OK;
     case EX_SHARED_HANDOFF:
+    case EX_SHARED_HANDOFF_FLUSH:
         db_publish_handoff(qp, index, 1, order, record);
         return DB_OK;
     case EX_SHARED_NO_PUBLICATION_ORDER:
@@ -60,6 +61,30 @@ static int publish(const struct ex_config *config, struct db_qp *qp, uint64_t in
     default:
         return db_publish_ticket(qp, index, index, index + 1, order, record);
     }
+}
+
+static bool is_flush(const struct ex_config *config)
+{
+    return config->variant == EX_SHARED_TICKET_FLUSH || config->variant == EX_SHARED_HANDOFF_FLUSH;
+}
+
+static void look(const struct memory *memory, unsigned target)
+{
+    ex_check(port_ld64(&memory->old[target], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + target,
+             "what the fetch-and-add returned is there");
+}
+
+/* All that was claimed when the wait began is complete: where that is all there is, everybody's. */
+static void flush(const struct ex_config *config, struct memory *memory)
+{
+    unsigned count = config->threads * config->messages;
+    uint64_t claimed = port_ld64(&memory->queue.qp.post.claimed, PORT_RELAXED, PORT_GPU);
+
+    ex_step(1u << 16 | claimed);
+    ex_check(db_wait_queue_shared(&memory->queue.qp) == DB_OK, "the wait succeeds");
+    ex_step(1u << 17 | claimed);
+    for (unsigned i = 0; i < (claimed == count ? count : config->messages); i++)
+        look(memory, i);
 }
 
 static void run(const struct ex_config *config, void *object, unsigned thread)
@@ -75,13 +100,14 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         db_build_fetch_add(qp, index, DB_SIGNALED, BUS_SUM + target * 8, 1, BUS_OLD + target * 8, 2,
                            1000);
         ex_check(publish(config, qp, index) == DB_OK, "the publication succeeds");
-        if (config->unwaited)
+        if (config->unwaited || is_flush(config))
             continue;
         ex_step(1u << 8 | i << 16 | index << 32);
         ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
-        ex_check(port_ld64(&memory->old[target], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + target,
-                 "what the fetch-and-add returned is there");
+        look(memory, target);
     }
+    if (thread == 0 && is_flush(config))
+        flush(config, memory);
 }
 
 static const char *finish(struct ex_model *model, const struct ex_state *state)

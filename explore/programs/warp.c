@@ -1,26 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lanes of a warp post together, round after round, and wait each for its own.
+ * The lanes of a warp post together, round after round, and wait each for its own. Or the queue is
+ * the warp's own: then one lane waits for all.
  */
 #include <doorbell/device.h>
 
 #include "programs.h"
 
-#define BUS_TARGET 0x1000
+enum {
+    BUS_TARGET = 0x1000,
+    BUS_OLD = 0x2000,
+    UNSET = 9,
+    ADDEND = 100,
+};
 
 struct memory {
     struct ex_queue queue;
     uint64_t target[EX_THREADS * 4];
+    uint64_t old[EX_THREADS * 4]; /* results of the owner's fetch-and-adds */
 };
+
+static bool is_owner(const struct ex_config *config)
+{
+    return config->variant == EX_WARP_OWNER || config->variant == EX_WARP_OWNER_NO_BARRIER;
+}
+
+static unsigned message_count(const struct ex_config *config)
+{
+    return config->threads * config->messages;
+}
 
 static void set_up(struct ex_model *model, void *object)
 {
     struct memory *memory = object;
 
     ex_queue_add(model, &memory->queue, model->config.depth ? model->config.depth : 2, false);
-    for (unsigned i = 0; i < model->config.threads * model->config.messages; i++)
+    for (unsigned i = 0; i < message_count(&model->config); i++)
         ex_payload_add(model, &memory->target[i], EX_GPU_MEMORY, BUS_TARGET + i * 8, 0,
                        "target[%u]", i);
+    for (unsigned i = 0; is_owner(&model->config) && i < message_count(&model->config); i++)
+        ex_payload_add(model, &memory->old[i], EX_GPU_MEMORY, BUS_OLD + i * 8, UNSET, "old[%u]", i);
 }
 
 /* The wrong way round: what the other lanes stored is not covered by the leader's release. */
@@ -40,6 +59,42 @@ static int publish_fence_first(struct db_qp *qp, uint32_t mask, uint64_t first,
     return DB_OK;
 }
 
+/* Every lane has taken the queue; one waits and gives it back. What it acquired the others have
+ * behind the barrier. */
+static void run_owner(const struct ex_config *config, struct memory *memory, unsigned thread)
+{
+    uint32_t mask = (1u << config->threads) - 1;
+    struct db_owner owner;
+    uint64_t first, index;
+
+    db_owner_take(&owner, &memory->queue.qp);
+    for (unsigned i = 0; i < config->messages; i++) {
+        unsigned target = i * config->threads + thread;
+        ex_step(i | owner.completed << 8 | owner.consumed << 16);
+        ex_check(db_owner_claim_warp(&owner, mask, &first, &index) == DB_OK, "the claim succeeds");
+        ex_check(index == target, "each lane has its block");
+        db_build_fetch_add(&owner.here, index, DB_SIGNALED, BUS_TARGET + target * 8, 1,
+                           BUS_OLD + target * 8, 2, ADDEND + target);
+        db_owner_publish_warp(&owner, mask, (enum db_order)config->order,
+                              (enum db_record)config->record);
+    }
+    ex_step(1u << 24 | owner.completed << 8 | owner.consumed << 16);
+    int status = DB_OK;
+    if (thread == 0) {
+        status = db_owner_flush(&owner);
+        db_owner_give(&owner);
+    }
+    status = (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, 0);
+    ex_check(status == DB_OK, "the wait succeeds");
+    ex_step(1u << 25);
+    if (config->variant != EX_WARP_OWNER_NO_BARRIER)
+        port_syncwarp(mask);
+    for (unsigned i = 0; i < config->messages; i++)
+        ex_check(port_ld64(&memory->old[i * config->threads + thread], PORT_RELAXED, PORT_SYSTEM) ==
+                     0,
+                 "what the fetch-and-add returned is there");
+}
+
 static void run(const struct ex_config *config, void *object, unsigned thread)
 {
     struct memory *memory = object;
@@ -47,12 +102,16 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     uint32_t mask = (1u << config->threads) - 1;
     uint64_t first, index;
 
+    if (is_owner(config)) {
+        run_owner(config, memory, thread);
+        return;
+    }
     for (unsigned i = 0; i < config->messages; i++) {
         unsigned target = thread * config->messages + i;
         int status;
         ex_step(i);
         ex_check(db_claim_warp(qp, mask, &first, &index) == DB_OK, "the claim succeeds");
-        db_build_write_value(qp, index, DB_SIGNALED, BUS_TARGET + target * 8, 1, 100 + target);
+        db_build_write_value(qp, index, DB_SIGNALED, BUS_TARGET + target * 8, 1, ADDEND + target);
         if (config->variant == EX_WARP_FENCE_BEFORE_BARRIER)
             status = publish_fence_first(qp, mask, first, config);
         else
@@ -68,8 +127,8 @@ static const char *finish(struct ex_model *model, const struct ex_state *state)
 {
     struct memory *memory = model->memory;
 
-    for (unsigned i = 0; i < model->config.threads * model->config.messages; i++) {
-        if (ex_final(model, state, &memory->target[i]) != 100 + i)
+    for (unsigned i = 0; i < message_count(&model->config); i++) {
+        if (ex_final(model, state, &memory->target[i]) != ADDEND + i)
             return "a value did not arrive";
     }
     return NULL;
