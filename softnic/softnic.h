@@ -34,7 +34,7 @@ bool softnic_in_use(void);
 /* One sentence that says why it is in use, or why not. A static string. */
 const char *softnic_reason(void);
 
-/* Replaces strict mode's settings; takes effect between two WQEs. May be called at any time. A
+/* Replaces strict mode's settings; takes effect between two turns. May be called at any time. A
  * random state of 0 goes on with the present one. */
 void softnic_set_strict(const struct nic_strict *strict);
 

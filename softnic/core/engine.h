@@ -36,7 +36,7 @@ int nic_start(const struct nic_config *config, const struct nic_callbacks *callb
 /* Stops the thread and frees everything. */
 void nic_stop(struct nic_host *host);
 
-/* Stops the engine between two WQEs and keeps it stopped until nic_release(). Takes microseconds
+/* Stops the engine between two turns and keeps it stopped until nic_release(). Takes microseconds
  * while the engine is awake; wakes it first when it sleeps. Not recursive. */
 struct nic *nic_hold(struct nic_host *host);
 void nic_release(struct nic_host *host);

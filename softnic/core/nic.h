@@ -5,7 +5,8 @@
  * GPU kernel or the explorer can be the engine.
  *
  * Included by every file of softnic/core. Who may touch what: the engine while it runs; a control
- * call (objects.h) while it holds the device (nic_hold()), which stops the engine between two WQEs.
+ * call (objects.h) while it holds the device (nic_hold()), which stops the engine between two
+ * turns.
  */
 #ifndef SOFTNIC_CORE_NIC_H
 #define SOFTNIC_CORE_NIC_H
