@@ -29,12 +29,17 @@ PORT_FN int put_once(struct db_owner *owner, const struct bench_payloads *p, uin
     return DB_OK;
 }
 
-/* The payload of put `i`, where it fits a register: whoever puts a value has it there. */
-PORT_FN uint64_t load_value(const struct bench_payloads *p, uint32_t i)
+/* Where the next payload lies: counted, since a division would be timed with the put. */
+PORT_FN uint64_t next_offset(const struct bench_payloads *p, uint64_t offset)
 {
-    if (p->bytes != sizeof(uint64_t))
-        return 0;
-    return port_ld_plain64(p->source + (uint64_t)(i % p->slots) * p->stride);
+    offset += p->stride;
+    return offset == (uint64_t)p->slots * p->stride ? 0 : offset;
+}
+
+/* The payload at `offset`, where it fits a register: whoever puts a value has it there. */
+PORT_FN uint64_t load_value(const struct bench_payloads *p, uint64_t offset)
+{
+    return p->bytes == sizeof(uint64_t) ? port_ld_plain64(p->source + offset) : 0;
 }
 
 PORT_FN void put_loop(const struct bench_put_args *args, bool inlined, enum db_order order,
@@ -42,21 +47,20 @@ PORT_FN void put_loop(const struct bench_put_args *args, bool inlined, enum db_o
 {
     enum port_order poll = order == DB_ORDER_NONE_UNSAFE ? PORT_RELAXED : PORT_ACQUIRE;
     const struct bench_payloads payloads = args->payloads;
-    uint64_t next = load_value(&payloads, 0);
+    uint64_t offset = 0, value = load_value(&payloads, 0);
     struct db_owner owner;
     int status = DB_OK;
 
     db_owner_take(&owner, args->qp);
     for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
-        uint64_t value = next;
-        uint64_t offset = (uint64_t)(i % payloads.slots) * payloads.stride;
         uint64_t index;
         if (i == args->warmup)
             bench_span_start(args->span);
         uint64_t start = port_clock();
         status = put_once(&owner, &payloads, offset, value, inlined, order, record, &index);
         uint64_t issued = port_clock();
-        next = load_value(&payloads, i + 1);
+        offset = next_offset(&payloads, offset);
+        value = load_value(&payloads, offset);
         if (!status)
             status = db_owner_wait_order(&owner, index, poll);
         uint64_t completed = port_clock();
