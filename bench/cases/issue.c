@@ -6,12 +6,11 @@
  * --vendors beside the device code of the established libraries, in the same setting.
  */
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../cases.h"
+#include "../floors.h"
 #include "../issues.h"
 #include "../puts.h"
 #include "../rates.h"
@@ -191,101 +190,6 @@ static enum bench_status measure(struct bench *b, const struct row *row)
     return status == BENCH_PASS ? compare_clocks(b, row) : status;
 }
 
-/* ---- A flag to the CPU and back ---- */
-
-#define LINE_WORDS 16 /* of 128 bytes */
-
-struct echo {
-    uint64_t *there;
-    uint64_t *back;
-    bool stop; /* atomic */
-};
-
-static void *echo_run(void *argument)
-{
-    struct echo *echo = argument;
-    uint64_t seen = 0;
-
-    for (uint32_t idle = 1; !__atomic_load_n(&echo->stop, __ATOMIC_RELAXED); idle++) {
-        uint64_t now = __atomic_load_n(echo->there, __ATOMIC_ACQUIRE);
-        if (now != seen) {
-            seen = now;
-            __atomic_store_n(echo->back, now, __ATOMIC_RELEASE);
-        } else if (idle % 1000 == 0) {
-            sched_yield();
-        }
-    }
-    return NULL;
-}
-
-static enum bench_status flag_chunks(struct bench *b, uint64_t *device_words)
-{
-    struct state *state = b->state;
-    struct issues *issues = &state->issues;
-    const struct issues_results *results = issues->results.host;
-    struct issues_results *on_gpu = issues->results.buffer.device;
-    struct bench_flag_args args = {
-        .there = device_words,
-        .back = device_words + LINE_WORDS,
-        .timeout_ns = b->options->timeout_ns,
-        .warmup = (uint32_t)b->options->warmup_iters,
-        .ticks = on_gpu->ticks,
-        .span = &on_gpu->span,
-        .status = &on_gpu->status,
-    };
-    enum bench_status status = BENCH_PASS;
-    struct bench_pace pace;
-    uint64_t n;
-
-    bench_samples_clear(&state->ticks);
-    bench_pace_start(&pace, b, "flag");
-    while (status == BENCH_PASS && (n = bench_pace_next(&pace, ISSUES_CHUNK)) > 0) {
-        args.count = (uint32_t)n;
-        status = transport_run(b, &issues->transport, &bench_flag, 1, 1, &args);
-        if (status == BENCH_PASS)
-            status = transport_block_fetch(b, &issues->transport, &issues->results);
-        if (status == BENCH_PASS && results->status)
-            status = bench_fail(b, "the CPU thread sent no flag back within %.1f s",
-                                (double)b->options->timeout_ns / 1e9);
-        double ns_per_tick = transport_ns_per_tick(b, &issues->transport, &results->span);
-        for (uint64_t i = 0; i < n && status == BENCH_PASS; i++)
-            bench_samples_add(&state->ticks, (double)results->ticks[i] * ns_per_tick);
-        args.first += args.warmup + args.count;
-    }
-    return status;
-}
-
-static enum bench_status flag(struct bench *b)
-{
-    struct state *state = b->state;
-    struct db_gpu *gpu = state->issues.transport.gpu;
-    struct db_gpu_buffer words;
-    pthread_t thread;
-
-    if (gpu->backend->alloc(gpu, DB_GPU_MEMORY_HOST, 2 * LINE_WORDS * sizeof(uint64_t), &words))
-        return bench_fail(b, "%s", db_gpu_error_text());
-    struct echo echo = {.there = words.host, .back = (uint64_t *)words.host + LINE_WORDS};
-    if (pthread_create(&thread, NULL, echo_run, &echo)) {
-        gpu->backend->free(gpu, &words);
-        return bench_fail(b, "no thread to send a flag back");
-    }
-    enum bench_status status = flag_chunks(b, words.device);
-    __atomic_store_n(&echo.stop, true, __ATOMIC_RELAXED);
-    pthread_join(thread, NULL);
-    gpu->backend->free(gpu, &words);
-    if (status != BENCH_PASS)
-        return status;
-    struct bench_record record = {
-        .paper_id = "T3",
-        .system = "floor",
-        .config = {{"sharing", "flag to the CPU and back", 0}, {"ring", "host memory", 0}},
-        .metric = "round_trip",
-        .unit = "us",
-        .msg_bytes = 8,
-    };
-    return bench_report(b, &record, &state->ticks);
-}
-
 /* ---- Rates ---- */
 
 static const struct rates_variant rate_rows[] = {
@@ -340,7 +244,7 @@ static enum bench_status run(struct bench *b)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status != BENCH_FAIL; i++)
         status = bench_worse(status, measure(b, &rows[i]));
     if (status != BENCH_FAIL)
-        status = bench_worse(status, flag(b));
+        status = bench_worse(status, floors_round_trip(b, &state->issues.transport));
     if (status != BENCH_FAIL)
         status = bench_worse(status, run_rates(b));
     if (status != BENCH_FAIL && bench_given(b->options, BENCH_OPT_VENDORS))

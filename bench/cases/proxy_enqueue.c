@@ -3,11 +3,13 @@
  * What handing a request to a proxy costs the GPU thread, and each step of it (the paper's X4):
  * from the baseline, which reserves with an atomic, reads the worker's progress and releases at
  * system scope, one step after the other is left out, down to one store of 16 bytes. Beside it
- * mini-gda's put, and the floor of this machine, a cache line sent to another core and back.
+ * mini-gda's put, and the floors that they stand on: what a push is made of, a flag's round trip to
+ * a CPU thread, and a cache line sent to another core and back.
  */
 #include <stdlib.h>
 
 #include "../cases.h"
+#include "../floors.h"
 #include "../peers/line.h"
 #include "../singles.h"
 
@@ -54,6 +56,8 @@ static enum bench_status run(struct bench *b)
         status = bench_worse(status, singles_row(b, &state->singles, &rows[i]));
     if (status != BENCH_FAIL)
         status = bench_worse(status, singles_row(b, &state->singles, NULL));
+    if (status != BENCH_FAIL)
+        status = bench_worse(status, floors_of_a_push(b, &state->transport));
     if (status != BENCH_FAIL)
         status = bench_worse(status, line_round_trip(b));
     return status;

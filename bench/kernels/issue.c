@@ -184,26 +184,3 @@ PORT_KERNEL(bench_issue, struct bench_issue_args, args)
     else
         issue_way(args, DB_ORDER_SYSTEM);
 }
-
-PORT_KERNEL(bench_flag, struct bench_flag_args, args)
-{
-    int status = DB_OK;
-
-    if (port_block() != 0 || port_thread() != 0)
-        return;
-    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
-        uint64_t value = args->first + i + 1;
-        uint64_t deadline = port_now_ns() + args->timeout_ns;
-        if (i == args->warmup)
-            bench_span_start(args->span);
-        uint64_t start = port_clock();
-        port_st64(args->there, value, PORT_RELAXED, PORT_SYSTEM);
-        if (port_wait_ge64(args->back, value, PORT_SYSTEM, deadline))
-            status = DB_ERROR_TIMEOUT;
-        uint64_t end = port_clock();
-        if (i >= args->warmup)
-            args->ticks[i - args->warmup] = end - start;
-    }
-    bench_span_end(args->span);
-    *args->status = status;
-}

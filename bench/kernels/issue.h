@@ -51,18 +51,4 @@ struct bench_issue_args {
 };
 PORT_KERNEL_DECLARE(bench_issue);
 
-/* One thread: a count to a CPU thread and back, through two words of host memory. */
-struct bench_flag_args {
-    uint64_t *there;
-    const uint64_t *back;
-    uint64_t first; /* counts start above this */
-    uint64_t timeout_ns;
-    uint32_t warmup;
-    uint32_t count;
-    uint64_t *ticks; /* [count] */
-    struct bench_span *span;
-    int32_t *status; /* [1] */
-};
-PORT_KERNEL_DECLARE(bench_flag);
-
 #endif

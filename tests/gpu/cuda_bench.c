@@ -6,6 +6,7 @@
  * run. The argument is the experiment.
  */
 #include "bench/bench.h"
+#include "bench/kernels/floor.h"
 #include "bench/kernels/issue.h"
 #include "bench/kernels/proxy.h"
 #include "bench/kernels/put.h"
@@ -22,7 +23,7 @@ static void run_kernel(const struct fake_launch *launch)
 {
     static const struct port_kernel *const kernels[] = {
         &db_clock,   &bench_put,     &bench_round_trip, &bench_rate,  &bench_issue,
-        &bench_flag, &bench_enqueue, &bench_loaded,     &bench_flood, &bench_single};
+        &bench_floor, &bench_enqueue, &bench_loaded,     &bench_flood, &bench_single};
     struct db_gpu_shape shape = {launch->ctas, launch->threads, launch->shared_bytes};
     struct db_gpu_grid *grid;
 

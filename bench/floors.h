@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The floors of what a GPU and a CPU thread do through host memory (kernels/floor.h), measured in
+ * the run of an experiment that stands on them. Included by cases.
+ */
+#ifndef BENCH_FLOORS_H
+#define BENCH_FLOORS_H
+
+#include "transport.h"
+
+/* A flag to a CPU thread and back. */
+enum bench_status floors_round_trip(struct bench *b, struct transport *transport);
+
+/* The same; and what a push is made of: one store of 16 bytes; a store, a system-scope release and
+ * another; a read. */
+enum bench_status floors_of_a_push(struct bench *b, struct transport *transport);
+
+#endif

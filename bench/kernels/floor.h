@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a GPU thread and a CPU thread cannot do faster through host memory: the parts that a proxy's
+ * handshake is made of. One thread, one at a time. Included by floor.c and by ../floors.c.
+ */
+#ifndef BENCH_KERNELS_FLOOR_H
+#define BENCH_KERNELS_FLOOR_H
+
+#include <doorbell/impl/port_kernel.h>
+
+#include "span.h"
+
+enum bench_floor {
+    BENCH_FLOOR_FLAG,    /* a count to a CPU thread and back */
+    BENCH_FLOOR_READ,    /* a word read */
+    BENCH_FLOOR_RELEASE, /* a word stored, a system-scope release, and another */
+    BENCH_FLOOR_STORE,   /* one store of 16 bytes, which nothing waits for */
+};
+
+struct bench_floor_args {
+    uint64_t *there; /* 16-byte aligned, in host memory as is `back` */
+    const uint64_t *back;
+    uint32_t floor; /* enum bench_floor */
+    uint32_t warmup;
+    uint32_t count;
+    uint64_t first; /* counts start above this */
+    uint64_t timeout_ns;
+    uint64_t *ticks; /* [count] */
+    struct bench_span *span;
+    int32_t *status; /* [1] */
+};
+PORT_KERNEL_DECLARE(bench_floor);
+
+#endif
