@@ -111,25 +111,46 @@ PORT_FN int db_ring_go_on(const struct db_ring *ring, uint32_t polls, uint64_t *
 
 /* ---- Reserving ---- */
 
+/* What the worker has posted, once that is enough. */
+struct db_ring_room {
+    int status;
+    uint64_t posted;
+};
+
 /*
- * Waits until the slots below `end` are free; `*posted` is what the worker has posted then. Pairs
- * with the release in db_ring_publish_posted(): the worker has read the slots before others are
- * stored into them. `order` is a literal. One producer reads relaxed: it stores behind its own
- * stores into the same slots, and no machine makes a store visible before the load that decided on
- * it. One of many acquires: what was in the slots is another one's store.
+ * Waits until the worker has posted `least` descriptors. Pairs with the release in
+ * db_ring_publish_posted(): the worker has read the slots before others are stored into them.
+ * `acquire`: for one of many producers, since what was in the slots is another one's store. The one
+ * producer stores behind its own stores into the same slots, and no machine makes a store visible
+ * before the load that decided on it.
+ *
+ * Out of line, and all by value: so the code of a push is short, and a ring that was taken stays in
+ * registers.
  */
-PORT_FN int db_ring_wait_room(const struct db_ring *ring, uint64_t end, enum port_order order,
-                              uint64_t *posted)
+PORT_COLD struct db_ring_room db_ring_wait_posted(const struct db_ring_progress *progress,
+                                                  struct db_ring_many *many, uint64_t timeout_ns,
+                                                  uint64_t least, bool acquire)
 {
+    const struct db_ring ring = {.progress = progress, .many = many, .timeout_ns = timeout_ns};
+    struct db_ring_room room = {.status = DB_OK};
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
-        *posted = port_ld64(&ring->progress->posted, order, PORT_SYSTEM);
-        if (end <= *posted + ring->depth)
-            return DB_OK;
-        int status = db_ring_go_on(ring, polls, &deadline);
-        if (status)
-            return status;
+        room.posted = acquire ? port_ld64(&progress->posted, PORT_ACQUIRE, PORT_SYSTEM)
+                              : port_ld64(&progress->posted, PORT_RELAXED, PORT_SYSTEM);
+        if (room.posted >= least)
+            return room;
+        room.status = db_ring_go_on(&ring, polls, &deadline);
+        if (room.status)
+            return room;
     }
+}
+
+/* Waits until the slots below `end`, more than were known to be, are free. */
+PORT_FN struct db_ring_room db_ring_wait_room(const struct db_ring *ring, uint64_t end,
+                                              bool acquire)
+{
+    return db_ring_wait_posted(ring->progress, ring->many, ring->timeout_ns, end - ring->depth,
+                               acquire);
 }
 
 PORT_FN int db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *own, uint32_t count,
@@ -139,10 +160,11 @@ PORT_FN int db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *
     *first = own->next;
     if (steps & DB_RING_READ)
         seen = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
-    if (end > seen + ring->depth) {
-        int status = db_ring_wait_room(ring, end, PORT_RELAXED, &seen);
-        if (status)
-            return status;
+    if (PORT_UNLIKELY(end > seen + ring->depth)) {
+        struct db_ring_room room = db_ring_wait_room(ring, end, false);
+        if (room.status)
+            return room.status;
+        seen = room.posted;
     }
     own->next = end;
     own->seen = seen;
@@ -164,18 +186,18 @@ PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t 
                         : port_ld64(&ring->many->seen, PORT_ACQUIRE, PORT_GPU);
     if (end <= seen + ring->depth)
         return DB_OK;
-    int status = db_ring_wait_room(ring, end, PORT_ACQUIRE, &seen);
-    if (status == DB_ERROR_TIMEOUT) {
+    struct db_ring_room room = db_ring_wait_room(ring, end, true);
+    if (room.status == DB_ERROR_TIMEOUT) {
         /* Others have reserved behind these slots, and the worker stops before them for ever. */
         port_st64(&ring->many->broken, 1, PORT_RELAXED, PORT_GPU);
         return DB_ERROR_BROKEN;
     }
-    if (!status && !(steps & DB_RING_READ)) {
+    if (!room.status && !(steps & DB_RING_READ)) {
         /* Release: what `posted` told here, to the producers that acquire it with `seen`. */
         port_fence(PORT_RELEASE, PORT_GPU);
-        port_max64(&ring->many->seen, seen);
+        port_max64(&ring->many->seen, room.posted);
     }
-    return status;
+    return room.status;
 }
 
 /*
