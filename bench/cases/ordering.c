@@ -2,9 +2,11 @@
 /*
  * What each order of the WQE, record and doorbell stores costs (Table 4): a system-scope release, a
  * GPU-scope release, and none. The unordered variant is for measuring only: that no payload was
- * damaged in a run does not make it safe.
+ * damaged in a run does not make it safe. Beside them a release alone, and how much longer it takes
+ * while other threads of the GPU poll host memory.
  */
 #include "../cases.h"
+#include "../floors.h"
 #include "../puts.h"
 
 #define BYTES 8
@@ -22,7 +24,13 @@ static const struct puts_variant variants[] = {
 
 static enum bench_status run(struct bench *b)
 {
-    return puts_measure_all(b, variants, sizeof(variants) / sizeof(variants[0]));
+    struct puts *puts = b->state;
+
+    enum bench_status status =
+        puts_measure_all(b, variants, sizeof(variants) / sizeof(variants[0]));
+    if (status != BENCH_FAIL)
+        status = bench_worse(status, floors_of_a_release(b, &puts->transport));
+    return status;
 }
 
 const struct bench_case bench_case_ordering = {

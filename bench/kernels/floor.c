@@ -18,9 +18,14 @@ PORT_FN int floor_once(const struct bench_floor_args *args, enum bench_floor flo
         while (port_ld64(args->back, PORT_RELAXED, PORT_SYSTEM) == UINT64_MAX)
             port_pause();
         return DB_OK;
-    case BENCH_FLOOR_RELEASE:
+    case BENCH_FLOOR_RELEASE_SYSTEM:
         port_st64(&args->there[1], value, PORT_RELAXED, PORT_SYSTEM);
         port_fence(PORT_RELEASE, PORT_SYSTEM);
+        port_st64(&args->there[0], value, PORT_RELAXED, PORT_SYSTEM);
+        return DB_OK;
+    case BENCH_FLOOR_RELEASE_GPU:
+        port_st64(&args->there[1], value, PORT_RELAXED, PORT_SYSTEM);
+        port_fence(PORT_RELEASE, PORT_GPU);
         port_st64(&args->there[0], value, PORT_RELAXED, PORT_SYSTEM);
         return DB_OK;
     default:
@@ -49,10 +54,23 @@ PORT_FN int floor_loop(const struct bench_floor_args *kernel_args, enum bench_fl
     return status;
 }
 
+/* As a thread does that waits for a completion in host memory: one read after the other. */
+PORT_FN void poll_host(const struct bench_floor_args *args)
+{
+    const uint64_t *word = args->back + (size_t)port_block() * BENCH_FLOOR_LINE_WORDS;
+    while (port_ld64(args->ended, PORT_RELAXED, PORT_GPU) == 0)
+        for (int i = 0; i < 16 && port_ld64(word, PORT_ACQUIRE, PORT_SYSTEM) != UINT64_MAX; i++)
+            port_pause();
+}
+
 PORT_KERNEL(bench_floor, struct bench_floor_args, args)
 {
-    if (port_block() != 0 || port_thread() != 0)
+    if (port_thread() != 0)
         return;
+    if (port_block() != 0) {
+        poll_host(args);
+        return;
+    }
     switch ((enum bench_floor)args->floor) {
     case BENCH_FLOOR_FLAG:
         *args->status = floor_loop(args, BENCH_FLOOR_FLAG);
@@ -60,11 +78,15 @@ PORT_KERNEL(bench_floor, struct bench_floor_args, args)
     case BENCH_FLOOR_READ:
         *args->status = floor_loop(args, BENCH_FLOOR_READ);
         break;
-    case BENCH_FLOOR_RELEASE:
-        *args->status = floor_loop(args, BENCH_FLOOR_RELEASE);
+    case BENCH_FLOOR_RELEASE_SYSTEM:
+        *args->status = floor_loop(args, BENCH_FLOOR_RELEASE_SYSTEM);
+        break;
+    case BENCH_FLOOR_RELEASE_GPU:
+        *args->status = floor_loop(args, BENCH_FLOOR_RELEASE_GPU);
         break;
     default:
         *args->status = floor_loop(args, BENCH_FLOOR_STORE);
         break;
     }
+    port_st64(args->ended, 1, PORT_RELAXED, PORT_GPU);
 }
