@@ -12,25 +12,28 @@
 PORT_FN int enqueue(const struct bench_enqueue_args *kernel_args, uint32_t steps)
 {
     const struct bench_enqueue_args own = *kernel_args, *args = &own; /* kept in registers */
-    uint32_t slot = 0; /* counted, since a division would be timed with the push */
+    uint64_t raddr = args->raddr, laddr = args->laddr;
+    uint32_t left = args->slots; /* until they start again; stepped outside what is timed */
     struct db_ring ring;
     int status = DB_OK;
 
     db_ring_take(&ring, args->qp->ring);
 
     for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
-        uint64_t index, at = (uint64_t)slot * 8;
-        slot = slot + 1 == args->slots ? 0 : slot + 1;
+        uint64_t index;
         if (i == args->warmup)
             bench_span_start(args->span);
         uint64_t start = port_clock();
-        struct db_descriptor d = db_descriptor_memory(DB_RING_PUT, 0, args->rkey, args->raddr + at,
-                                                      args->lkey, args->laddr + at, 8);
+        struct db_descriptor d =
+            db_descriptor_memory(DB_RING_PUT, 0, args->rkey, raddr, args->lkey, laddr, 8);
         status = db_ring_push(&ring, &ring.own, d, steps, &index);
         uint64_t issued = port_clock();
         if (!status)
             status = db_ring_wait(&ring, index);
         uint64_t completed = port_clock();
+        raddr = --left ? raddr + 8 : args->raddr;
+        laddr = left ? laddr + 8 : args->laddr;
+        left = left ? left : args->slots;
         if (i >= args->warmup) {
             args->issue[i - args->warmup] = issued - start;
             args->complete[i - args->warmup] = completed - start;
