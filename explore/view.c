@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMO_LOG2 18
+#include "grow.h"
+
+/* It grows with the number of views, so that a small search touches little memory. */
+#define FIRST_MEMO_LOG2 12
+#define MOST_MEMO_LOG2  22
 
 enum view_op {
     OP_NONE,
@@ -33,7 +37,8 @@ int ex_views_open(struct ex_views *views)
     int rc = ex_pool_open(&views->pool);
     if (rc)
         return rc;
-    views->memo = calloc((size_t)1 << MEMO_LOG2, sizeof(*views->memo));
+    views->memo_log2 = FIRST_MEMO_LOG2;
+    views->memo = calloc((size_t)1 << views->memo_log2, sizeof(*views->memo));
     if (!views->memo) {
         ex_pool_close(&views->pool);
         return -ENOMEM;
@@ -94,14 +99,26 @@ static void compute(enum view_op op, struct ex_view *view, const struct ex_view 
     }
 }
 
+/* What was remembered is lost, and will be asked again. */
+static void grow_memo(struct ex_views *views)
+{
+    size_t bytes = sizeof(*views->memo) << ++views->memo_log2;
+
+    views->memo = ex_grow(views->memo, bytes, 1);
+    memset(views->memo, 0, bytes);
+}
+
 /* `b` is a view's number for JOIN, OF_WORDS and LOWERED, else a plain operand. */
 static uint32_t view_do(struct ex_views *views, enum view_op op, uint32_t a, uint32_t b)
 {
     uint64_t key =
         ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u + (uint64_t)op * 0xc4ceb9fe1a85ec53u;
-    struct ex_view_memo *memo =
-        &views->memo[(key ^ key >> 32) >> (32 - MEMO_LOG2) & (((uint32_t)1 << MEMO_LOG2) - 1)];
     bool binary = op == OP_JOIN || op == OP_OF_WORDS || op == OP_LOWERED;
+
+    if (views->pool.count >> views->memo_log2 && views->memo_log2 < MOST_MEMO_LOG2)
+        grow_memo(views);
+    struct ex_view_memo *memo = &views->memo[(key ^ key >> 32) >> (32 - MOST_MEMO_LOG2) &
+                                             (((uint32_t)1 << views->memo_log2) - 1)];
 
     if (memo->op == op && memo->a == a && memo->b == b)
         return memo->result;

@@ -28,6 +28,7 @@ struct ex_view {
 struct ex_views {
     struct ex_pool pool;
     struct ex_view_memo *memo;
+    unsigned memo_log2;
 };
 
 int ex_views_open(struct ex_views *views);
