@@ -54,7 +54,8 @@ struct ex_config {
     unsigned others;            /* messages of all but the first; 0: the same */
     unsigned depth;             /* blocks of the ring, a power of two; 0: the program's own */
     bool unwaited;              /* nobody waits for completions: the publication alone */
-    unsigned variant;           /* the program's own choice */
+    bool unreduced;   /* states that are the same to everybody are kept apart: to test the search */
+    unsigned variant; /* the program's own choice */
     const struct ex_mutation *mutation; /* NULL: none */
     uint64_t max_states;
 };

@@ -4,22 +4,47 @@
  * any more is dropped and the rest numbered from 0, so that states which differ only in what is
  * past are one.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "program.h"
 
-#define MEMO_LOG2 18
+/* It grows with the number of histories. */
+#define FIRST_MEMO_LOG2 12
+#define MOST_MEMO_LOG2  20
 
-/* A history with everything lowered, remembered. `drop` is what goes from its front. Number 0, no
- * stores, is never asked for. */
+/* A history with a change made to it, remembered: `which` change, and by what. Number 0, no stores,
+ * is never asked for. */
 struct ex_memo {
-    uint32_t history, lowered, drop, result;
+    uint32_t history, by, which, result;
 };
 
-struct ex_memo *ex_memo_open(void)
+static size_t memo_bytes(unsigned log2)
 {
-    return calloc((size_t)1 << MEMO_LOG2, sizeof(struct ex_memo));
+    return sizeof(struct ex_memo) << log2;
+}
+
+static struct ex_memo *memo_at(struct ex_model *model, uint32_t history, uint32_t by,
+                               uint32_t which)
+{
+    uint64_t key = ((uint64_t)history << 32 | by) * 0x9e3779b97f4a7c15u +
+                   which * (uint64_t)0xc4ceb9fe1a85ec53u;
+
+    if (model->histories.count >> model->memo_log2 && model->memo_log2 < MOST_MEMO_LOG2) {
+        size_t bytes = memo_bytes(++model->memo_log2);
+        model->memo = ex_grow(model->memo, bytes, 1);
+        memset(model->memo, 0, bytes);
+    }
+    return &model->memo[(key ^ key >> 32) >> 7 & (((uint32_t)1 << model->memo_log2) - 1)];
+}
+
+int ex_memo_open(struct ex_model *model)
+{
+    model->memo_log2 = FIRST_MEMO_LOG2;
+    model->memo = calloc(1, memo_bytes(model->memo_log2));
+    return model->memo ? 0 : -ENOMEM;
 }
 
 uint32_t ex_history_insert(struct ex_model *model, uint32_t history, unsigned at,
@@ -80,6 +105,22 @@ static uint32_t change_history(struct ex_model *model, uint32_t history, unsigne
         list[i - drop] = ex_intern(&model->stores, &store, sizeof(store));
     }
     return ex_intern(&model->histories, list, (length - drop) * (uint32_t)sizeof(*list));
+}
+
+/* The same, remembered; `drop` or one of these says which change it is, with the change's `a`. */
+#define RAISED  (UINT32_MAX - EX_WORDS) /* + the word; no history drops as many */
+#define ARRIVED (RAISED - 1)
+#define RENAMED (RAISED - 2)
+
+static uint32_t change_word(struct ex_model *model, uint32_t history, uint32_t which, unsigned drop,
+                            const struct change *change)
+{
+    uint32_t a = which >= RAISED ? change->b : change->a;
+    struct ex_memo *memo = memo_at(model, history, a, which);
+
+    if (memo->history != history || memo->by != a || memo->which != which)
+        *memo = (struct ex_memo){history, a, which, change_history(model, history, drop, change)};
+    return memo->result;
 }
 
 static void change_thread(struct ex_model *model, struct ex_thread_state *t,
@@ -153,15 +194,46 @@ void ex_history_trim(struct ex_model *model, struct ex_state *state)
     uint32_t lowered = ex_view_number(&model->views, &past);
     struct change change = {lower, lowered, 0};
     change_views(model, state, &change);
-    for (unsigned w = 0; w < model->word_count; w++) {
-        uint32_t history = state->word[w], drop = past.at[w];
-        uint64_t key = ((uint64_t)history << 32 | lowered) * 0x9e3779b97f4a7c15u + drop;
-        struct ex_memo *memo =
-            &model->memo[(key ^ key >> 32) >> 7 & (((uint32_t)1 << MEMO_LOG2) - 1)];
-        if (memo->history != history || memo->lowered != lowered || memo->drop != drop)
-            *memo = (struct ex_memo){history, lowered, drop,
-                                     change_history(model, history, drop, &change)};
-        state->word[w] = memo->result;
+    for (unsigned w = 0; w < model->word_count; w++)
+        state->word[w] = change_word(model, state->word[w], past.at[w], past.at[w], &change);
+}
+
+/* ---- Threads that change places ---- */
+
+static uint32_t rename_history(struct ex_model *model, uint32_t history, const uint8_t *name)
+{
+    uint32_t list[UINT8_MAX + 1];
+    unsigned length = ex_history_length(model, history);
+
+    for (unsigned i = 0; i < length; i++) {
+        struct ex_store store = *ex_store_at(model, history, i);
+        if (store.agent < EX_THREADS)
+            store.agent = name[store.agent];
+        list[i] = ex_intern(&model->stores, &store, sizeof(store));
+    }
+    return ex_intern(&model->histories, list, length * (uint32_t)sizeof(*list));
+}
+
+void ex_history_rename(struct ex_model *model, struct ex_state *state, const uint8_t *order)
+{
+    const struct ex_state before = *state;
+    unsigned threads = ex_thread_count(model);
+    uint8_t name[EX_THREADS] = {0}; /* of who was thread i */
+    uint32_t all = 0;
+
+    for (unsigned i = 0; i < threads; i++) {
+        state->thread[i] = before.thread[order[i]];
+        name[order[i]] = (uint8_t)i;
+        all = all << 4 | order[i];
+    }
+    for (unsigned w = 0; w <= model->word_count; w++) {
+        uint32_t *history = w < model->word_count ? &state->word[w] : &state->doorbells;
+        if (*history == EX_NO_STORES)
+            continue;
+        struct ex_memo *memo = memo_at(model, *history, all, RENAMED);
+        if (memo->history != *history || memo->by != all || memo->which != RENAMED)
+            *memo = (struct ex_memo){*history, all, RENAMED, rename_history(model, *history, name)};
+        *history = memo->result;
     }
 }
 
@@ -171,7 +243,7 @@ void ex_history_shift(struct ex_model *model, struct ex_state *state, unsigned w
 
     change_views(model, state, &change);
     for (unsigned w = 0; w < model->word_count; w++)
-        state->word[w] = change_history(model, state->word[w], 0, &change);
+        state->word[w] = change_word(model, state->word[w], RAISED + word, 0, &change);
 }
 
 void ex_doorbell_remove(struct ex_model *model, struct ex_state *state, unsigned number)
@@ -186,7 +258,7 @@ void ex_doorbell_remove(struct ex_model *model, struct ex_state *state, unsigned
     state->doorbells = ex_intern(&model->histories, list, (length - 1) * (uint32_t)sizeof(*list));
     change_views(model, state, &change);
     for (unsigned w = 0; w < model->word_count; w++)
-        state->word[w] = change_history(model, state->word[w], 0, &change);
+        state->word[w] = change_word(model, state->word[w], ARRIVED, 0, &change);
 }
 
 /* ---- Taking back ---- */

@@ -148,8 +148,9 @@ void ex_queue_add(struct ex_model *model, struct ex_queue *queue, uint32_t depth
                                               EX_BE32, 0, "record%s", suffix[number]);
     words->cqe = (uint8_t)model->word_count;
     add_cqes(model, queue, number);
-    ex_word_add(model, &queue->cq_record.consumer.raw, model->config.ring, EX_BE32, 0,
-                "cq.record%s", suffix[number]);
+    unsigned cq_record = ex_word_add(model, &queue->cq_record.consumer.raw, model->config.ring,
+                                     EX_BE32, 0, "cq.record%s", suffix[number]);
+    model->words[cq_record].unread = true; /* the device never runs out of CQEs */
     add_counts(model, queue, number);
 }
 
@@ -171,8 +172,7 @@ int ex_model_open(struct ex_model *model, const struct ex_program *program,
     model->program = program;
     model->config = *config;
     model->memory = aligned_alloc(128, (program->memory_bytes + 127) & ~(size_t)127);
-    model->memo = ex_memo_open();
-    int rc = model->memory && model->memo ? 0 : -ENOMEM;
+    int rc = model->memory ? ex_memo_open(model) : -ENOMEM;
     rc = rc ? rc : ex_views_open(&model->views);
     rc = rc ? rc : ex_pool_open(&model->stores);
     rc = rc ? rc : ex_pool_open(&model->histories);
@@ -184,6 +184,7 @@ int ex_model_open(struct ex_model *model, const struct ex_program *program,
     memset(model->memory, 0, program->memory_bytes);
     ex_intern(&model->histories, "", 0);
     program->set_up(model, model->memory);
+    model->symmetric = !config->unreduced && program->symmetric && program->symmetric(config);
     make_masks(model);
     return 0;
 }

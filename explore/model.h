@@ -43,6 +43,7 @@ struct ex_word {
     char name[24];
     enum ex_format format;
     enum ex_place place;
+    bool unread; /* nobody reads it, so that its stores change nothing */
 };
 
 /* One store in a word's history, or a doorbell on its way. */
@@ -154,12 +155,14 @@ struct ex_model {
      * what was searched so far may have been cut too short, and the search starts again. */
     uint8_t touched[EX_WORDS], written[EX_WORDS];
     bool restart;
-    uint32_t gpu_words;             /* mask of words in GPU memory, no doorbells */
+    bool symmetric;     /* threads that are alike are told apart by where they are, not by number */
+    uint32_t gpu_words; /* mask of words in GPU memory, no doorbells */
     uint32_t agent_mask[EX_AGENTS]; /* 255 where the agent does not touch the word */
 
     struct ex_views views;
     struct ex_pool stores, histories;
     struct ex_memo *memo;
+    unsigned memo_log2;
     struct ex_threads threads;
     struct ex_sites *sites; /* ordering operations that were met; NULL when nobody asks */
 
@@ -199,7 +202,7 @@ static inline const struct ex_store *ex_store_at(const struct ex_model *model, u
     return ex_string(&model->stores, stores[at]);
 }
 
-struct ex_memo *ex_memo_open(void);
+int ex_memo_open(struct ex_model *model);
 
 uint32_t ex_history_insert(struct ex_model *model, uint32_t history, unsigned at,
                            const struct ex_store *store);
@@ -210,6 +213,8 @@ void ex_history_shift(struct ex_model *model, struct ex_state *state, unsigned w
 /* Takes back a lock that a thread took and put back for nothing, when nobody saw it. */
 void ex_history_undo(struct ex_model *model, struct ex_state *state, unsigned thread,
                      unsigned word);
+/* Threads change places: thread i is who was order[i]. */
+void ex_history_rename(struct ex_model *model, struct ex_state *state, const uint8_t *order);
 /* Takes a doorbell off its way. */
 void ex_doorbell_remove(struct ex_model *model, struct ex_state *state, unsigned number);
 
@@ -271,6 +276,20 @@ static inline bool ex_thread_ended(const struct ex_model *model, const struct ex
 {
     return ex_node(model, state->thread[thread].node)->op.kind == PORT_OP_END;
 }
+
+/* ---- reduce.c ---- */
+
+#define EX_POLLS 32 /* of one iteration, at most */
+
+/* Where the thread comes to by reading again what it has seen, until it is back where it is, with
+ * nothing changed; its own place is the first. Returns how many, or 0: it does not come back. */
+unsigned ex_polls(struct ex_model *model, struct ex_state *state, unsigned thread, uint32_t *polls);
+/* Turns a state into the one that stands for all that are the same to everybody. `before`: the
+ * state that it came from by one step, which was turned already; or NULL. */
+void ex_reduce(struct ex_model *model, struct ex_state *state, const struct ex_state *before);
+/* The same, but threads keep their places: who[i] follows which of them has place i in the state
+ * that stands for all. */
+void ex_reduce_followed(struct ex_model *model, struct ex_state *state, uint8_t *who);
 
 /* ---- device.c ---- */
 

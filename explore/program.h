@@ -26,6 +26,8 @@ struct ex_program {
     void (*run)(const struct ex_config *config, void *memory, unsigned thread);
     /* How many threads there are; NULL: config.threads. */
     unsigned (*thread_count)(const struct ex_config *config);
+    /* Are all threads alike, so that none looks at its number? NULL: they are not. */
+    bool (*symmetric)(const struct ex_config *config);
     /* Of the first threads all are the GPU's; these are the CPU's. */
     unsigned cpu_threads;
     /* The last of them need not end. */

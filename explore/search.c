@@ -18,7 +18,7 @@
 struct visited {
     uint64_t *hashes; /* of each state, by number */
     uint32_t *parents;
-    uint16_t *steps; /* agent << 8 | choice, that led here from the parent */
+    uint32_t *steps; /* that led here from the parent: step_number() */
     uint8_t *ends;   /* the end can be reached from here */
     uint32_t *slots; /* number + 1 */
     uint32_t count, capacity;
@@ -64,7 +64,7 @@ static void visited_double(struct visited *v)
 }
 
 /* The number of a state; `*is_new` says whether it was not there. */
-static uint32_t visit(struct visited *v, uint64_t hash, uint32_t parent, uint16_t step,
+static uint32_t visit(struct visited *v, uint64_t hash, uint32_t parent, uint32_t step,
                       bool *is_new)
 {
     if (v->count == v->capacity)
@@ -129,16 +129,27 @@ static bool finish(struct ex_model *model, const struct ex_state *state)
     return !wrong || ex_fault(model, "%s", wrong);
 }
 
-static bool take_step(struct ex_model *model, struct ex_state *state, unsigned agent,
-                      unsigned choice)
+/* What `agent` does: its choice `choice`, a thread that polls at poll `poll` of its iteration. */
+static uint32_t step_number(unsigned agent, unsigned poll, unsigned choice)
 {
-    return agent < EX_DEVICE ? ex_choose(model, state, agent, choice)
-                             : ex_device_choose(model, state, agent - EX_DEVICE, choice);
+    return agent << 24 | poll << 16 | choice;
+}
+
+static bool take_step(struct ex_model *model, struct ex_state *state, uint32_t step)
+{
+    unsigned agent = step >> 24, poll = step >> 16 & 0xff, choice = step & 0xffff;
+    uint32_t polls[EX_POLLS];
+
+    if (agent >= EX_DEVICE)
+        return ex_device_choose(model, state, agent - EX_DEVICE, choice);
+    if (poll > 0 && ex_polls(model, state, agent, polls) > poll)
+        state->thread[agent].node = polls[poll];
+    return ex_choose(model, state, agent, choice);
 }
 
 /* Enters a settled state. False when it is a fault. */
 static bool enter(struct search *search, const struct ex_state *state, uint32_t parent,
-                  uint16_t step)
+                  uint32_t step)
 {
     bool is_new;
     uint64_t hash = ex_hash(state, ex_state_bytes(&search->model));
@@ -156,22 +167,46 @@ static bool enter(struct search *search, const struct ex_state *state, uint32_t 
     return true;
 }
 
-/* All steps of one agent. False when one is a fault: the step is then `search->visited`'s last. */
-static bool expand_agent(struct search *search, uint32_t number, const struct ex_state *state,
-                         unsigned agent, unsigned choices)
+/* The steps of one agent from choice `first` on. False when one is a fault: the step is then
+ * `search->visited`'s last. */
+static bool expand_choices(struct search *search, uint32_t number, const struct ex_state *state,
+                           unsigned agent, unsigned poll, unsigned first, unsigned choices)
 {
-    for (unsigned choice = 0; choice < choices; choice++) {
+    for (unsigned choice = first; choice < choices; choice++) {
         struct ex_state next = *state;
-        uint16_t step = (uint16_t)(agent << 8 | choice);
+        uint32_t step = step_number(agent, poll, choice);
         search->taken++;
-        if (!take_step(&search->model, &next, agent, choice)) {
+        if (!take_step(&search->model, &next, step)) {
             bool is_new;
             visit(&search->visited, ~(uint64_t)search->taken, number, step, &is_new);
             return false;
         }
+        ex_reduce(&search->model, &next, state);
         if (search->model.restart)
             return true;
         if (!enter(search, &next, number, step))
+            return false;
+    }
+    return true;
+}
+
+/* A thread that polls may find something new at each poll; to find nothing, which is the first
+ * choice, leads back to this state. */
+static bool expand_thread(struct search *search, uint32_t number, const struct ex_state *state,
+                          unsigned thread)
+{
+    struct ex_model *model = &search->model;
+    struct ex_state at = *state;
+    uint32_t polls[EX_POLLS];
+    unsigned count = ex_polls(model, &at, thread, polls);
+
+    if (count == 0)
+        return expand_choices(search, number, state, thread, 0, 0,
+                              ex_choices(model, state, thread));
+    for (unsigned poll = 0; poll < count && !model->restart; poll++) {
+        at.thread[thread].node = polls[poll];
+        unsigned choices = ex_choices(model, &at, thread);
+        if (!expand_choices(search, number, state, thread, poll, 1, choices))
             return false;
     }
     return true;
@@ -184,14 +219,15 @@ static bool expand(struct search *search, uint32_t number, const struct ex_state
 
     for (unsigned thread = 0; thread < threads; thread++) {
         if (ex_must_go(model, state, thread))
-            return expand_agent(search, number, state, thread, ex_choices(model, state, thread));
+            return expand_thread(search, number, state, thread);
     }
     for (unsigned thread = 0; thread < threads && !model->restart; thread++) {
-        if (!expand_agent(search, number, state, thread, ex_choices(model, state, thread)))
+        if (!expand_thread(search, number, state, thread))
             return false;
     }
     for (unsigned q = 0; q < model->queue_count && !model->restart; q++) {
-        if (!expand_agent(search, number, state, EX_DEVICE + q, ex_device_choices(model, state, q)))
+        if (!expand_choices(search, number, state, EX_DEVICE + q, 0, 0,
+                            ex_device_choices(model, state, q)))
             return false;
     }
     return true;
@@ -236,10 +272,11 @@ static void retrace(struct search *search, uint32_t number, bool is_hang, FILE *
     struct ex_trace trace = {.to = to};
     struct ex_state state;
     uint32_t length = 0;
+    uint8_t who[EX_THREADS] = {0, 1, 2, 3, 4, 5}; /* is in each place of the states searched */
 
     for (uint32_t n = number; n != 0; n = search->visited.parents[n])
         length++;
-    uint16_t *steps = ex_grow(NULL, length + 1, sizeof(*steps));
+    uint32_t *steps = ex_grow(NULL, length + 1, sizeof(*steps));
     memset(steps, 0, (length + 1) * sizeof(*steps));
     for (uint32_t n = number, i = length; n != 0; n = search->visited.parents[n])
         steps[--i] = search->visited.steps[n];
@@ -249,13 +286,19 @@ static void retrace(struct search *search, uint32_t number, bool is_hang, FILE *
     model->trace = &trace;
     ex_model_start(model, &state);
     bool good = ex_settle(model, &state);
-    for (uint32_t i = 0; i < length && good; i++)
-        good = take_step(model, &state, steps[i] >> 8, steps[i] & 0xff);
+    for (uint32_t i = 0; i < length && good; i++) {
+        unsigned agent = steps[i] >> 24;
+        ex_reduce_followed(model, &state, who);
+        if (agent < EX_DEVICE)
+            steps[i] += (who[agent] - agent) << 24;
+        good = take_step(model, &state, steps[i]);
+    }
     if (is_hang)
         ex_trace_waiting(model, &state);
     model->trace = NULL;
-    memcpy(model->fault, fault, sizeof(fault));
-    fprintf(to, "  => %s\n", fault);
+    if (!model->fault[0]) /* else it is the same, with the numbers of the threads in the trace */
+        memcpy(model->fault, fault, sizeof(fault));
+    fprintf(to, "  => %s\n", model->fault);
     free(steps);
 }
 
@@ -281,7 +324,10 @@ static enum ex_verdict pass(struct search *search)
 
     clear(search);
     ex_model_start(model, &state);
-    if (!ex_settle(model, &state) || !enter(search, &state, 0, 0))
+    if (!ex_settle(model, &state))
+        return EX_COUNTEREXAMPLE;
+    ex_reduce(model, &state, NULL);
+    if (!enter(search, &state, 0, 0))
         return EX_COUNTEREXAMPLE;
     while (search->next.count > 0 && !model->restart) {
         struct level done = search->now;

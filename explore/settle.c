@@ -80,6 +80,8 @@ static unsigned count_store_places(const struct ex_model *model, const struct ex
                                    unsigned thread)
 {
     const struct ex_node *node = node_of(model, state, thread);
+    if (model->words[node->word].unread)
+        return 1;
     unsigned count = count_places(model, state, thread, node->word);
 
     return node->op.kind == PORT_OP_STORE16
@@ -94,6 +96,12 @@ static void do_store(struct ex_model *model, struct ex_state *state, unsigned th
     const struct ex_node *node = node_of(model, state, thread);
     const struct port_op op = node->op;
     unsigned word = node->word;
+    if (model->words[word].unread) {
+        if (model->trace)
+            ex_trace_operation(model, state, thread, ex_history_length(model, state->word[word]),
+                               0);
+        return;
+    }
     unsigned first = count_places(model, state, thread, word);
     assert(first > 0); /* the end of a history is a place always */
     unsigned at = find_place(model, state, thread, word, number % first);
@@ -207,6 +215,7 @@ static bool advance(struct ex_model *model, struct ex_state *state, unsigned thr
             return ex_fault(model, "thread %u: %s does not hold", thread, op.text);
         break;
     case PORT_OP_LOAD:
+        assert(!model->words[word].unread);
         if (others_write(model, thread, word))
             return false;
         result = ex_store_at(model, state->word[word], last)->value;

@@ -299,6 +299,8 @@ uint32_t ex_thread_first(struct ex_model *model, unsigned thread)
 {
     struct ex_threads *threads = &model->threads;
 
+    if (model->symmetric)
+        thread = 0;
     for (uint32_t node = 0; node < threads->count; node++) {
         if (threads->nodes[node].parent == EX_NO_NODE && threads->nodes[node].thread == thread)
             return node;

@@ -60,14 +60,14 @@ static const char *order_text(const struct port_op *op)
     return "";
 }
 
-static void print_access(struct ex_model *model, const struct ex_state *state,
+static void print_access(struct ex_model *model, const struct ex_state *state, unsigned thread,
                          const struct ex_node *node, unsigned at, uint64_t value)
 {
     FILE *to = model->trace->to;
     const struct ex_word *word = &model->words[node->word];
     char text[40], newest[40];
     unsigned last = ex_history_length(model, state->word[node->word]) - 1;
-    bool store = ex_must_go(model, state, node->thread);
+    bool store = ex_must_go(model, state, thread);
 
     ex_value_text(word->format, value, text, sizeof(text));
     switch (node->op.kind) {
@@ -118,7 +118,7 @@ void ex_trace_operation(struct ex_model *model, const struct ex_state *state, un
     else if (node->op.kind == PORT_OP_DOORBELL)
         fprintf(to, "rings doorbell %u", port_bswap32((uint32_t)node->op.a) >> 8 & M5_INDEX_MASK);
     else
-        print_access(model, state, node, at, value);
+        print_access(model, state, thread, node, at, value);
     fprintf(to, "%s\n", node->op.kind == PORT_OP_SYNCWARP ? "" : order_text(&node->op));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that share one queue; each adds to words of its own at the peer, waits for each addition
- * and looks at what it returned. Or one of them waits for all that were claimed so far.
+ * Threads that share one queue; each adds to a word at the peer, which its WQE's index names, waits
+ * for each addition and looks at what it returned. Or one of them waits for all that were claimed
+ * so far.
  */
 #include "programs.h"
 
@@ -17,10 +18,20 @@ struct memory {
     uint64_t old[EX_THREADS * 4];
 };
 
+static unsigned messages_of(const struct ex_config *config, unsigned thread)
+{
+    return thread > 0 && config->others ? config->others : config->messages;
+}
+
+static unsigned message_count(const struct ex_config *config)
+{
+    return config->messages + (config->threads - 1) * messages_of(config, 1);
+}
+
 static void set_up(struct ex_model *model, void *object)
 {
     struct memory *memory = object;
-    unsigned count = model->config.threads * model->config.messages;
+    unsigned count = message_count(&model->config);
 
     ex_queue_add(model, &memory->queue, model->config.depth ? model->config.depth : 2,
                  model->config.variant == EX_SHARED_TICKET_COLLAPSED);
@@ -29,11 +40,6 @@ static void set_up(struct ex_model *model, void *object)
                        "sum[%u]", i);
         ex_payload_add(model, &memory->old[i], EX_GPU_MEMORY, BUS_OLD + i * 8, 0, "old[%u]", i);
     }
-}
-
-static unsigned messages_of(const struct ex_config *config, unsigned thread)
-{
-    return thread > 0 && config->others ? config->others : config->messages;
 }
 
 static int claim(const struct ex_config *config, struct db_qp *qp, uint64_t *index)
@@ -68,22 +74,22 @@ static bool is_flush(const struct ex_config *config)
     return config->variant == EX_SHARED_TICKET_FLUSH || config->variant == EX_SHARED_HANDOFF_FLUSH;
 }
 
-static void look(const struct memory *memory, unsigned target)
+static void look(const struct memory *memory, uint64_t index)
 {
-    ex_check(port_ld64(&memory->old[target], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + target,
+    ex_check(port_ld64(&memory->old[index], PORT_RELAXED, PORT_SYSTEM) == FIRST_SUM + index,
              "what the fetch-and-add returned is there");
 }
 
 /* All that was claimed when the wait began is complete: where that is all there is, everybody's. */
-static void flush(const struct ex_config *config, struct memory *memory)
+static void flush(const struct ex_config *config, struct memory *memory, uint64_t index)
 {
-    unsigned count = config->threads * config->messages;
     uint64_t claimed = port_ld64(&memory->queue.qp.post.claimed, PORT_RELAXED, PORT_GPU);
 
-    ex_step(1u << 16 | claimed);
+    ex_step(1u << 16 | claimed | index << 32);
     ex_check(db_wait_queue_shared(&memory->queue.qp) == DB_OK, "the wait succeeds");
-    ex_step(1u << 17 | claimed);
-    for (unsigned i = 0; i < (claimed == count ? count : config->messages); i++)
+    ex_step(1u << 17 | claimed | index << 32);
+    look(memory, index);
+    for (uint64_t i = 0; claimed == message_count(config) && i < claimed; i++)
         look(memory, i);
 }
 
@@ -94,34 +100,36 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     uint64_t index = 0;
 
     for (unsigned i = 0; i < messages_of(config, thread); i++) {
-        unsigned target = thread * config->messages + i;
         ex_step(i);
         ex_check(claim(config, qp, &index) == DB_OK, "the claim succeeds");
-        db_build_fetch_add(qp, index, DB_SIGNALED, BUS_SUM + target * 8, 1, BUS_OLD + target * 8, 2,
+        ex_check(index < message_count(config), "the index is one that somebody may claim");
+        db_build_fetch_add(qp, index, DB_SIGNALED, BUS_SUM + index * 8, 1, BUS_OLD + index * 8, 2,
                            1000);
         ex_check(publish(config, qp, index) == DB_OK, "the publication succeeds");
         if (config->unwaited || is_flush(config))
             continue;
         ex_step(1u << 8 | i << 16 | index << 32);
         ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
-        look(memory, target);
+        look(memory, index);
     }
     if (thread == 0 && is_flush(config))
-        flush(config, memory);
+        flush(config, memory, index);
 }
 
 static const char *finish(struct ex_model *model, const struct ex_state *state)
 {
     struct memory *memory = model->memory;
 
-    for (unsigned thread = 0; thread < model->config.threads; thread++) {
-        for (unsigned i = 0; i < messages_of(&model->config, thread); i++) {
-            unsigned target = thread * model->config.messages + i;
-            if (ex_final(model, state, &memory->sum[target]) != FIRST_SUM + target + 1000)
-                return "an addition did not arrive";
-        }
+    for (unsigned i = 0; i < message_count(&model->config); i++) {
+        if (ex_final(model, state, &memory->sum[i]) != FIRST_SUM + i + 1000)
+            return "an addition did not arrive";
     }
     return NULL;
+}
+
+static bool are_alike(const struct ex_config *config)
+{
+    return !is_flush(config) && messages_of(config, 1) == config->messages;
 }
 
 const struct ex_program ex_shared = {
@@ -131,4 +139,5 @@ const struct ex_program ex_shared = {
     .set_up = set_up,
     .run = run,
     .finish = finish,
+    .symmetric = are_alike,
 };
