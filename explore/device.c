@@ -65,6 +65,7 @@ static void write_word(struct ex_model *model, struct ex_state *state, unsigned 
     struct ex_store store = {.value = value, .agent = (uint8_t)(EX_DEVICE + queue)};
 
     ex_touch(model, EX_DEVICE + queue, word, true);
+    ex_guard(model, word, 0, false);
     /* What the device has learnt is behind it when it writes; so is what it wrote, if in order. */
     q->wrote = ex_view_seen(&model->views, q->wrote, word, at);
     store.view = model->config.writes_reordered ? ex_view_seen(&model->views, q->seen, word, at)

@@ -24,6 +24,21 @@ void ex_touch(struct ex_model *model, unsigned agent, unsigned word, bool write)
     }
 }
 
+void ex_guard(struct ex_model *model, unsigned word, uint8_t holds, bool keeps_rule)
+{
+    uint8_t guards = model->guards[word] & holds;
+    unsigned lock = model->lock[word];
+
+    if (lock && !keeps_rule && !(model->locks_broken & 1u << (lock - 1))) {
+        model->locks_broken |= (uint8_t)(1u << (lock - 1));
+        model->restart = true;
+    }
+    if (guards != model->guards[word]) {
+        model->guards[word] = guards;
+        model->restart = true;
+    }
+}
+
 /* Keeps one form for views that mean the same: what is found includes what is seen already. */
 static void normalise(struct ex_model *model, struct ex_thread_state *t)
 {
@@ -206,8 +221,11 @@ uint64_t ex_atomic(struct ex_model *model, struct ex_state *state, unsigned thre
     uint64_t stored, seen = ex_store_at(model, state->word[word], at)->value;
     bool stores = atomic_result(op, seen, &stored);
 
-    if (stores)
+    if (stores) {
+        const struct ex_node *node = ex_node(model, t->node);
+        ex_guard(model, word, node->holds, op->kind == PORT_OP_CAS && op->a == 0 && op->b == 1);
         make_room(model, state, word, at + 1);
+    }
     struct ex_store read = *ex_store_at(model, state->word[word], at);
     read_store(model, t, thread, word, at, &read, op->acquire, op->system);
     if (!stores)

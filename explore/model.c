@@ -182,6 +182,7 @@ int ex_model_open(struct ex_model *model, const struct ex_program *program,
         return rc;
     }
     memset(model->memory, 0, program->memory_bytes);
+    memset(model->guards, 0xff, sizeof(model->guards));
     ex_intern(&model->histories, "", 0);
     program->set_up(model, model->memory);
     model->symmetric = !config->unreduced && program->symmetric && program->symmetric(config);

@@ -114,6 +114,7 @@ struct ex_node {
     uint8_t word;       /* of op.address; of a store of 16 bytes the first of two */
     uint8_t queue;      /* of a doorbell */
     uint8_t lock_cycle; /* of a pause: the iteration only took this lock and put it back */
+    uint8_t holds;      /* mask of the locks that the thread has taken */
 };
 
 struct ex_edge {
@@ -155,6 +156,10 @@ struct ex_model {
      * what was searched so far may have been cut too short, and the search starts again. */
     uint8_t touched[EX_WORDS], written[EX_WORDS];
     bool restart;
+    /* Locks, by word: 1 + number, or 0; and for each word those that were held whenever it was
+     * written, as far as was seen. */
+    uint8_t lock[EX_WORDS], guards[EX_WORDS];
+    uint8_t lock_count, locks_broken; /* mask: somebody wrote who had not taken it */
     bool symmetric;     /* threads that are alike are told apart by where they are, not by number */
     uint32_t gpu_words; /* mask of words in GPU memory, no doorbells */
     uint32_t agent_mask[EX_AGENTS]; /* 255 where the agent does not touch the word */
@@ -226,6 +231,9 @@ uint32_t ex_floor_of_store(struct ex_model *model, uint32_t floor, uint32_t hand
 
 void ex_touch(struct ex_model *model, unsigned agent, unsigned word, bool write);
 
+/* A write is seen by an agent that holds `holds`; `keeps_rule` where it takes or gives back a lock
+ * as one does. */
+void ex_guard(struct ex_model *model, unsigned word, uint8_t holds, bool keeps_rule);
 /* Loads store `at` of a word. Returns its value. */
 uint64_t ex_load(struct ex_model *model, struct ex_state *state, unsigned thread, unsigned word,
                  unsigned at, const struct port_op *op);

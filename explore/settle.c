@@ -71,6 +71,14 @@ static unsigned find_place(const struct ex_model *model, const struct ex_state *
     return at;
 }
 
+/* Does the thread have the lock that the word is? */
+static bool holds(const struct ex_model *model, const struct ex_node *node)
+{
+    unsigned lock = model->lock[node->word];
+
+    return lock && node->holds & 1u << (lock - 1);
+}
+
 static bool is_store(enum port_op_kind kind)
 {
     return kind == PORT_OP_STORE || kind == PORT_OP_STORE16;
@@ -96,6 +104,9 @@ static void do_store(struct ex_model *model, struct ex_state *state, unsigned th
     const struct ex_node *node = node_of(model, state, thread);
     const struct port_op op = node->op;
     unsigned word = node->word;
+    ex_guard(model, word, node->holds, op.kind == PORT_OP_STORE && op.a == 0 && holds(model, node));
+    if (op.kind == PORT_OP_STORE16)
+        ex_guard(model, word + 1u, node->holds, false);
     if (model->words[word].unread) {
         if (model->trace)
             ex_trace_operation(model, state, thread, ex_history_length(model, state->word[word]),
@@ -123,6 +134,13 @@ static bool others_write(const struct ex_model *model, unsigned thread, unsigned
 static bool others_touch(const struct ex_model *model, unsigned thread, unsigned word)
 {
     return model->touched[word] & ~(1u << thread);
+}
+
+/* Is the word written only by those who hold a lock that the thread has? Then nobody writes it
+ * before the thread gives the lock back. */
+static bool is_guarded(const struct ex_model *model, const struct ex_node *node)
+{
+    return model->guards[node->word] & node->holds & ~model->locks_broken;
 }
 
 static void go_on(struct ex_model *model, struct ex_state *state, unsigned thread, uint64_t result)
@@ -216,7 +234,8 @@ static bool advance(struct ex_model *model, struct ex_state *state, unsigned thr
         break;
     case PORT_OP_LOAD:
         assert(!model->words[word].unread);
-        if (others_write(model, thread, word))
+        if (others_write(model, thread, word) &&
+            (!is_guarded(model, node) || first_readable(model, state, thread, word) < last))
             return false;
         result = ex_store_at(model, state->word[word], last)->value;
         if (model->trace)

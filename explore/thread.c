@@ -122,6 +122,38 @@ static unsigned fenced_word(struct ex_model *model, const struct ex_node *fence)
     return next.op.kind == PORT_OP_DOORBELL ? EX_NO_WORD : next.word;
 }
 
+/* ---- Locks ---- */
+
+static bool takes_lock(const struct port_op *op)
+{
+    return op->kind == PORT_OP_CAS && op->a == 0 && op->b == 1;
+}
+
+/* A word is a lock when somebody takes it like one. */
+static void note_lock(struct ex_model *model, const struct ex_node *node)
+{
+    if (!takes_lock(&node->op) || model->lock[node->word] || model->lock_count == 8 ||
+        model->config.unreduced)
+        return;
+    model->lock[node->word] = ++model->lock_count;
+    if (model->words[node->word].first != 0)
+        model->locks_broken |= (uint8_t)(1u << (model->lock_count - 1));
+    model->restart = true;
+}
+
+/* The locks that the thread has behind `node`'s operation. */
+static uint8_t holds_after(const struct ex_model *model, const struct ex_node *node,
+                           uint64_t result)
+{
+    unsigned lock = node->word == EX_NO_WORD ? 0 : model->lock[node->word];
+
+    if (lock && takes_lock(&node->op) && result == 0)
+        return node->holds | (uint8_t)(1u << (lock - 1));
+    if (lock && node->op.kind == PORT_OP_STORE)
+        return node->holds & (uint8_t) ~(1u << (lock - 1));
+    return node->holds;
+}
+
 /* The node behind `parent`'s operation when that has returned `result`. */
 static uint32_t make_node(struct ex_model *model, unsigned thread, uint32_t parent, uint64_t result)
 {
@@ -139,11 +171,14 @@ static uint32_t make_node(struct ex_model *model, unsigned thread, uint32_t pare
     if (parent != EX_NO_NODE) {
         node.depth = threads->nodes[parent].depth + 1;
         node.step = threads->nodes[parent].step;
+        node.holds = holds_after(model, &threads->nodes[parent], result);
         write_log(threads, parent, 2);
         threads->log[node.depth - 1] = result;
     }
     run(model, thread, node.depth, &node.op);
     resolve_address(model, &node);
+    if (node.word != EX_NO_WORD)
+        note_lock(model, &node);
     if (node.op.is_ordering) {
         unsigned word = node.op.kind == PORT_OP_FENCE ? fenced_word(model, &node) : node.word;
         ex_site_met(model, &node.op, word);
@@ -289,6 +324,12 @@ uint32_t ex_thread_next(struct ex_model *model, uint32_t node, uint64_t result)
                           : make_node(model, threads->nodes[node].thread, node, result);
     if (threads->nodes[next].op.kind == PORT_OP_STEP)
         next = first_step(threads, next);
+    /* A place that is reached with other locks: none is relied on. */
+    uint8_t differ = threads->nodes[next].holds ^ holds_after(model, &threads->nodes[node], result);
+    if (differ & ~model->locks_broken) {
+        model->locks_broken |= differ;
+        model->restart = true;
+    }
     if (pause)
         threads->nodes[node].other = next;
     add_edge(threads, node, result, next);
