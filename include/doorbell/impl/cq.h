@@ -131,19 +131,6 @@ PORT_FN uint64_t db_cq_poll(struct db_qp *qp, bool shared, enum port_order order
     return port_ld64(&qp->done.completed, PORT_ACQUIRE, PORT_GPU);
 }
 
-/* After failed poll number `polls`, from 1 on: has qp->timeout_ns passed since the first look at
- * the clock? Looks are rare. `*deadline` is 0 before the first. */
-PORT_FN bool db_timed_out(const struct db_qp *qp, uint32_t polls, uint64_t *deadline)
-{
-    if (polls % PORT_POLLS_PER_CLOCK != 0)
-        return false;
-    uint64_t now = port_now_ns();
-    if (*deadline != 0)
-        return now > *deadline;
-    *deadline = now + qp->timeout_ns;
-    return false;
-}
-
 /*
  * Waits until the WQE at `index`, which was posted signalled or has a signalled one behind it, is
  * complete. Returns DB_OK, DB_ERROR_IO or DB_ERROR_BROKEN when the queue failed, DB_ERROR_TIMEOUT
@@ -162,8 +149,13 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
             port_fence(PORT_ACQUIRE, PORT_GPU);
             return port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) > index ? DB_OK : status;
         }
-        if (db_timed_out(qp, polls, &deadline))
-            return DB_ERROR_TIMEOUT;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
         port_pause();
     }
 }

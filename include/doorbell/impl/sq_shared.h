@@ -22,8 +22,13 @@ PORT_COLD int db_wait_lock(struct db_qp *qp)
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1; port_cas64(&qp->post.lock, 0, 1) != 0; polls++) {
-        if (db_timed_out(qp, polls, &deadline))
-            return DB_ERROR_TIMEOUT;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
         port_pause();
     }
     return DB_OK;
@@ -141,13 +146,13 @@ PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t block
 /* The patient part of a wait for the turn. Statuses as db_publish_ticket(). */
 PORT_COLD int db_wait_turn(struct db_qp *qp, uint64_t index)
 {
-    uint64_t deadline = 0;
+    uint64_t deadline = port_now_ns() + qp->timeout_ns;
     /* Acquire: as in db_publish_ticket(). */
     for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
         int status = db_qp_status(qp);
         if (status)
             return status;
-        if (db_timed_out(qp, polls, &deadline))
+        if (polls % PORT_POLLS_PER_CLOCK == 0 && port_now_ns() > deadline)
             return db_give_up(qp);
         port_pause();
     }
@@ -203,8 +208,13 @@ PORT_FN int db_wait_published(struct db_qp *qp)
         int status = db_qp_status(qp);
         if (status)
             return status;
-        if (db_timed_out(qp, polls, &deadline))
-            return DB_ERROR_TIMEOUT;
+        if (polls % PORT_POLLS_PER_CLOCK == 0) {
+            uint64_t now = port_now_ns();
+            if (deadline == 0)
+                deadline = now + qp->timeout_ns;
+            else if (now > deadline)
+                return DB_ERROR_TIMEOUT;
+        }
         port_pause();
     }
     return DB_OK;
