@@ -39,7 +39,7 @@ struct bench_issue_args {
     uint32_t way;    /* enum bench_issue_way */
     uint32_t order;  /* enum db_order; unordered by the owner alone */
     uint32_t record; /* enum db_record; without one by the owner alone */
-    uint32_t inlined; /* otherwise by pointer: by the owner alone */
+    uint32_t inlined;
     uint32_t warmup;
     uint32_t count;
     uint32_t pause_ticks;

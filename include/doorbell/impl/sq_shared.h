@@ -9,6 +9,12 @@
  *   db_claim_shared     db_publish_ticket    each waits for its turn and rings itself
  *
  * A warp that posts together has one lane claim and publish for all (device_shared.h, _warp calls).
+ *
+ * Lanes of one warp may wait for each other here, for the lock or for a turn. That they get on
+ * rests on a GPU's independent scheduling of its threads and on what the compiler makes of the
+ * loops: with the deadline of these waits in a function of its own, 32 lanes at the lock never
+ * ended on an H200 (driver 580, CUDA 13.0). Whoever changes a loop runs `doorbell bench rate` on a
+ * GPU.
  */
 #ifndef DOORBELL_IMPL_SQ_SHARED_H
 #define DOORBELL_IMPL_SQ_SHARED_H
