@@ -45,10 +45,15 @@ step() {
     rm "$out/step.log"
 }
 
+# bench_as FILE EXPERIMENT SECONDS OPTION...
+bench_as() {
+    file=$1 name=$2 limit=$3
+    shift 3
+    step "$file" "$limit" "$build/doorbell" bench "$name" --gpu cuda --out_json_file "$out/$file.json" "$@"
+}
+
 bench() {
-    name=$1 limit=$2
-    shift 2
-    step "$name" "$limit" "$build/doorbell" bench "$name" --gpu cuda --out_json_file "$out/$name.json" "$@"
+    bench_as "$1" "$@"
 }
 
 step machine 20 uname -a
@@ -64,8 +69,10 @@ bench clock 60
 bench proxy-enqueue 100
 bench loaded 100
 bench proxy-rate 100
+bench_as proxy-rate-wqe proxy-rate 100 --post=wqe
 bench payload 100
 bench idle 100
+bench warmth 240
 if command -v nvidia-smi >/dev/null; then
     step gpu-after 20 nvidia-smi --query-gpu=clocks.sm,clocks_event_reasons.active,temperature.gpu --format=csv
 fi
