@@ -40,6 +40,7 @@ enum ex_warp_variant {
     EX_WARP,
     EX_WARP_FENCE_BEFORE_BARRIER, /* each publication is released by the leader, before the barrier
                                    */
+    EX_WARP_AFTER_ONE,            /* lane 0 posts one by itself first */
     EX_WARP_OWNER,                /* the queue is the warp's own: owner.h */
     EX_WARP_OWNER_NO_BARRIER,     /* none between the leader's wait and what the lanes read */
 };

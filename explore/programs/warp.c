@@ -95,6 +95,20 @@ static void run_owner(const struct ex_config *config, struct memory *memory, uns
                  "what the fetch-and-add returned is there");
 }
 
+/* Into the block that the last lane will have a lap later. */
+static void post_alone(const struct ex_config *config, struct memory *memory)
+{
+    struct db_qp *qp = &memory->queue.qp;
+    unsigned target = message_count(config) - 1;
+    uint64_t index = 0;
+
+    ex_check(db_claim_shared(qp, 1, &index) == DB_OK, "the claim succeeds");
+    db_build_write_value(qp, index, DB_SIGNALED, BUS_TARGET + target * 8, 1, ADDEND + target);
+    ex_check(db_publish_ticket(qp, index, index, index + 1, (enum db_order)config->order,
+                               (enum db_record)config->record) == DB_OK,
+             "the publication succeeds");
+}
+
 static void run(const struct ex_config *config, void *object, unsigned thread)
 {
     struct memory *memory = object;
@@ -106,6 +120,8 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         run_owner(config, memory, thread);
         return;
     }
+    if (config->variant == EX_WARP_AFTER_ONE && thread == 0)
+        post_alone(config, memory);
     for (unsigned i = 0; i < config->messages; i++) {
         unsigned target = thread * config->messages + i;
         int status;
