@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS_MAX (BENCH_CONFIG_MAX > 16 ? BENCH_CONFIG_MAX : 16)
+#define COLUMNS_MAX BENCH_CONFIG_MAX /* the columns of figures are fewer */
 #define CELL_BYTES  96
 #define LINE_CHARS  100 /* where a list of properties is broken */
 
