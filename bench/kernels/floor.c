@@ -4,7 +4,7 @@
  */
 #include "floor.h"
 
-#include <doorbell/impl/qp.h>
+#include <doorbell/device.h>
 
 PORT_FN int floor_once(const struct bench_floor_args *args, enum bench_floor floor, uint64_t value,
                        uint64_t deadline)
