@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "files.h"
 #include "real.h"
@@ -124,10 +126,22 @@ static void async_event(void *owner, enum nic_event event)
         soft_qp_event(owner, event);
 }
 
+/* Every process has a device of its own, and all have the same addresses: with the same QPNs and
+ * keys a program of two processes would connect to itself. */
+static uint64_t own_numbers(void)
+{
+    uint64_t numbers;
+
+    if (getrandom(&numbers, sizeof(numbers), GRND_NONBLOCK) == (ssize_t)sizeof(numbers))
+        return numbers;
+    return ((uint64_t)getpid() << 32 | (uint32_t)getpid()) * UINT32_C(0x9e3779b1);
+}
+
 int soft_device_take(void)
 {
     static const struct nic_callbacks callbacks = {completion, async_event};
     const struct soft_settings *settings = soft_settings();
+    struct nic_config config = settings->config;
     int error;
 
     if (leaving)
@@ -137,7 +151,8 @@ int soft_device_take(void)
             fprintf(stderr, "softnic: %s\n", settings->wrong);
             return -EINVAL;
         }
-        error = nic_start(&settings->config, &callbacks, &host);
+        config.numbers = own_numbers();
+        error = nic_start(&config, &callbacks, &host);
         if (error != 0)
             return soft_refuse(-error, "the device does not start: %s", strerror(-error));
         has_run = true;

@@ -203,6 +203,10 @@ int soft_modify_qp(struct soft_call *call)
         if (error != 0)
             qp->tell_drained = tell_before;
     }
+    if (error == 0 && to == NIC_QP_RTR && nic_qp_find(nic, modify.remote_qpn) == NULL)
+        soft_debug("MODIFY_QP: QP %#x is connected to %#x, which is no queue pair of this process; "
+                   "nobody will answer",
+                   qp->object.number, modify.remote_qpn);
     nic_release(soft_device());
     if (error != 0)
         return error;

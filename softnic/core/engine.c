@@ -316,8 +316,9 @@ int nic_start(const struct nic_config *config, const struct nic_callbacks *callb
         nic->strict.random = port_now_ns();
     if (nic->strict.random == 0)
         nic->strict.random = 1; /* the generator would stay at 0 */
-    nic->next_mkey = NIC_FIRST_MKEY;
-    nic->next_qpn = NIC_FIRST_QPN;
+    nic->next_mkey = NIC_FIRST_MKEY + (uint32_t)config->numbers % (NIC_MAX_MKEYS - NIC_FIRST_MKEY);
+    nic->next_qpn =
+        NIC_FIRST_QPN + (uint32_t)(config->numbers >> 32) % (NIC_MAX_QPS - NIC_FIRST_QPN);
     nic->next_cqn = NIC_FIRST_CQN;
     pthread_mutex_init(&host->lock, NULL);
 

@@ -19,6 +19,7 @@ enum nic_poll {
 struct nic_config {
     enum nic_poll poll;
     struct nic_strict strict;
+    uint64_t numbers; /* chooses the first QPN and the first memory key; 0 = the tables' first */
 };
 
 /* Called by the engine, which holds the device: the callee must not block and must not call back

@@ -23,6 +23,15 @@ PORT_FN struct nic_qp *nic_peer(struct nic *nic, const struct nic_qp *qp)
                : NULL;
 }
 
+/* Nobody answered the WQE in nic->work: says so when this device never gave the remote QPN out, as
+ * it is with that of a queue pair in another process. A peer that was destroyed is no stranger. */
+PORT_CODE void nic_explain_silence(struct nic *nic, const struct nic_qp *qp)
+{
+    uint32_t qpn = qp->remote_qpn;
+    if (qpn >= NIC_MAX_QPS || !nic->qps[qpn].given)
+        nic_diagnose(nic, NIC_DIAG_NO_SUCH_PEER, qp->qpn, nic->work.index, qpn);
+}
+
 /* Nanoseconds of an RNR NAK timer; IB specification, table 45 (units of 10 us). */
 PORT_CODE uint64_t nic_rnr_timer_ns(uint32_t code)
 {
@@ -131,7 +140,11 @@ PORT_CODE bool nic_execute(struct nic *nic, struct nic_qp *qp, uint32_t availabl
     if (!syndrome && nic->work.opcode != M5_OP_NOP) {
         struct nic_qp *peer = nic_peer(nic, qp);
         if (!peer) {
+            bool begins = qp->stall != NIC_STALL_NO_PEER;
             syndrome = nic_stall(nic, qp, NIC_STALL_NO_PEER, 4096ull << qp->ack_timeout);
+            /* What waits for ever says so at once. */
+            if (syndrome || (begins && qp->ack_timeout == 0))
+                nic_explain_silence(nic, qp);
             if (!syndrome)
                 return false;
         } else {

@@ -169,6 +169,7 @@ struct nic_qp {
     uint32_t doorbell_index; /* index that the last doorbell named */
     uint32_t last_wqe_index; /* first block of the last WQE executed, 16 bits */
     uint32_t rings_next;     /* its doorbells name the next free block, not the last WQE's first */
+    uint32_t given;          /* the number was given out once; stays when the QP is gone */
 };
 
 /* Something that only time can tell from a race: it becomes a diagnostic when it lasts. */
@@ -193,6 +194,7 @@ enum nic_diag {
     NIC_DIAG_QPN_MISMATCH,   /* the WQE says another QPN */
     NIC_DIAG_RESERVED_BITS,  /* a reserved field that must be zero is not */
     NIC_DIAG_POISON_FETCHED, /* fetched a slot that had not been written since it last ran */
+    NIC_DIAG_NO_SUCH_PEER,   /* nobody answers: this device never gave the remote QPN out */
     NIC_DIAG_COUNT,
 };
 

@@ -106,6 +106,7 @@ int nic_qp_create(struct nic *nic, const struct nic_qp_attr *attr, uint32_t *qpn
             continue;
         *qp = (struct nic_qp){
             .qpn = n,
+            .given = 1,
             .state = NIC_QP_RESET,
             .pdn = attr->pdn,
             .send_cqn = attr->send_cqn,
@@ -162,7 +163,7 @@ int nic_qp_destroy(struct nic *nic, uint32_t qpn)
     nic->pd_users[qp->pdn]--;
     nic->cqs[qp->send_cqn].users--;
     nic->cqs[qp->recv_cqn].users--;
-    *qp = (struct nic_qp){0};
+    *qp = (struct nic_qp){.given = 1};
     return 0;
 }
 

@@ -33,6 +33,10 @@ static const struct {
     [NIC_DIAG_POISON_FETCHED] = {"poison_fetched", "the device fetched a slot that had not been "
                                                    "written since it was last executed: the WQE "
                                                    "was not visible before its doorbell or record"},
+    [NIC_DIAG_NO_SUCH_PEER] =
+        {"no_such_peer",
+         "the peer is not of this process: no queue pair here ever had the QPN that this one is "
+         "connected to, and the software device serves one process alone"},
 };
 
 const char *nic_diag_name(enum nic_diag kind)
