@@ -31,7 +31,9 @@ static const struct argp_option option_table[] = {
     {"poll", OPTION_POLL, "HOW", 0,
      "adaptive (default): sleep when there is no work; spin: one core, lowest latency", 0},
     {"strict", OPTION_STRICT, "LIST", OPTION_ARG_OPTIONAL,
-     "report what hardware would punish. LIST adds merge (doorbells overwrite each other), poison "
+     "report what hardware would punish; without --report the first ten findings, on standard "
+     "error "
+     "when COMMAND exits. LIST adds merge (doorbells overwrite each other), poison "
      "(executed slots are overwritten), early (records count without a doorbell), fetch=NS "
      "(fetches "
      "come up to NS nanoseconds late)",

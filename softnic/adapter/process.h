@@ -27,6 +27,7 @@ struct soft_settings {
     uint64_t seed;      /* of strict mode; config.strict.random starts with it */
     const char *report; /* file, "-" for standard error, or NULL */
     const char *sysfs;  /* SYSFS_PATH: where libibverbs looks instead of /sys, or NULL */
+    bool strict_asked;  /* by SOFTNIC_STRICT; who uses softnic.h reads diagnostics there */
     bool debug;
     char wrong[200]; /* a sentence about a setting that cannot be used, or empty */
 };
@@ -68,7 +69,8 @@ void soft_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says why a call is refused, as soft_debug(), and returns -error. */
 int soft_refuse(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes SOFTNIC_REPORT, if it was asked for and the device has run (report.c). */
+/* Writes SOFTNIC_REPORT, or without it says what SOFTNIC_STRICT found, if either was asked for and
+ * the device has run (report.c). Under soft_lock. */
 void soft_report_write(void);
 
 #endif

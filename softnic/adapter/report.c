@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SOFTNIC_REPORT: counters and diagnostics as JSON, written when the process exits. "%p" in the
- * file's name stands for the process, so that a program that starts others keeps their reports
- * apart.
+ * What the device says when the process exits. SOFTNIC_REPORT: counters and diagnostics as JSON;
+ * "%p" in the file's name stands for the process, so that a program that starts others keeps their
+ * reports apart. Without a report, but with SOFTNIC_STRICT: the first diagnostics on standard
+ * error.
  */
 #include <errno.h>
 #include <limits.h>
@@ -100,15 +101,50 @@ static int write_json(const json_t *document, const char *pattern)
     return fclose(file) == 0 ? written : -1;
 }
 
+/* How many diagnostics are told, one a line, where no report was asked for. */
+#define TOLD 10
+
+static void tell(const struct soft_settings *settings, const struct nic_counters *counters)
+{
+    struct nic_diag_entry entries[TOLD];
+    size_t logged = soft_read_diagnostics(entries, TOLD);
+    size_t told = logged < TOLD ? logged : TOLD;
+    unsigned long long seed = settings->seed, all = 0;
+
+    for (int kind = 0; kind < NIC_DIAG_COUNT; kind++)
+        all += counters->diag[kind];
+    if (all == 0)
+        return;
+    for (size_t i = 0; i < told; i++)
+        fprintf(stderr, "softnic: strict: %s, QP 0x%x, index %u: %s\n",
+                nic_diag_name((enum nic_diag)entries[i].kind), entries[i].qpn, entries[i].index,
+                nic_diag_text((enum nic_diag)entries[i].kind));
+    if (all > told)
+        fprintf(stderr, "softnic: strict: and %llu more\n", all - told);
+    if (settings->config.strict.fetch_delay_ns != 0)
+        fprintf(stderr,
+                "softnic: strict: fetches were delayed at random from seed %llu; --seed=%llu "
+                "(SOFTNIC_SEED) draws the same delays\n",
+                seed, seed);
+    fprintf(stderr,
+            "softnic: strict: --report=FILE (SOFTNIC_REPORT) counts all %llu and lists the first "
+            "%d, as JSON\n",
+            all, NIC_DIAG_LOG);
+}
+
 void soft_report_write(void)
 {
     const struct soft_settings *settings = soft_settings();
     struct nic_counters counters;
     json_t *document;
 
-    if (settings->report == NULL || !soft_device_has_run())
+    if ((settings->report == NULL && !settings->strict_asked) || !soft_device_has_run())
         return;
     soft_read_counters(&counters);
+    if (settings->report == NULL) {
+        tell(settings, &counters);
+        return;
+    }
     document = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "softnic", "report", "device",
                          SOFTNIC_DEVICE_NAME, "pid", (int)getpid(), "strict",
                          strict_as_json(settings), "counters", counters_as_json(&counters),

@@ -94,6 +94,7 @@ static void read_strict(void)
 
     if (list == NULL || list[0] == '\0')
         return;
+    settings.strict_asked = true;
     copy = rest = strdup(list);
     if (copy == NULL) {
         wrong("no memory to read SOFTNIC_STRICT");
