@@ -20,7 +20,8 @@
 #include "process.h"
 #include "real.h"
 
-#define PREFIX "softnic-"
+#define PREFIX SOFTNIC_DEVICE_NAME "-sysfs-"
+#define RANDOM "XXXXXX" /* mkdtemp() puts as many characters in its place */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char path[PATH_MAX];
@@ -59,7 +60,25 @@ static int lock_directory(const char *directory)
     return fd;
 }
 
-/* Removes what processes of this user that were killed left behind. */
+/* True when nothing is in the directory but what put() makes there. */
+static bool holds_ours_alone(int fd)
+{
+    int copy = REAL(fcntl)(fd, F_DUPFD_CLOEXEC, 0);
+    DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
+    bool ours = directory != NULL;
+
+    if (directory == NULL && copy >= 0)
+        REAL(close)(copy);
+    for (struct dirent *entry; ours && (entry = readdir(directory)) != NULL;)
+        ours = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+               strcmp(entry->d_name, "class") == 0;
+    if (directory != NULL)
+        closedir(directory);
+    return ours;
+}
+
+/* Removes what processes of this user that were killed left behind, and nothing that only looks
+ * like it. */
 static void sweep(const char *parent)
 {
     DIR *directory = REAL(opendir)(parent);
@@ -69,18 +88,19 @@ static void sweep(const char *parent)
     if (directory == NULL)
         return;
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 ||
+            strlen(entry->d_name) != strlen(PREFIX RANDOM))
             continue;
         if (snprintf(name, sizeof(name), "%s/%s", parent, entry->d_name) >= (int)sizeof(name))
             continue;
         if (REAL(lstat)(name, &status) != 0 || !S_ISDIR(status.st_mode) ||
-            status.st_uid != geteuid())
+            (status.st_mode & 0777) != 0700 || status.st_uid != geteuid())
             continue;
         int fd = lock_directory(name);
-        if (fd >= 0) {
+        if (fd >= 0 && holds_ours_alone(fd))
             remove_tree(name);
+        if (fd >= 0)
             REAL(close)(fd);
-        }
     }
     closedir(directory);
 }
@@ -94,7 +114,7 @@ static int make_root(void)
 
     sweep(parent);
     for (int attempt = 0; attempt < 10; attempt++) {
-        if (snprintf(path, sizeof(path), "%s/" PREFIX "XXXXXX", parent) >= (int)sizeof(path))
+        if (snprintf(path, sizeof(path), "%s/" PREFIX RANDOM, parent) >= (int)sizeof(path))
             return -ENAMETOOLONG;
         if (mkdtemp(path) == NULL)
             return -errno;
