@@ -40,7 +40,9 @@ static const struct argp_option option_table[] = {
      0},
     {"seed", OPTION_SEED, "N", 0, "seed of strict mode's random choices", 0},
     {"report", OPTION_REPORT, "FILE", OPTION_ARG_OPTIONAL,
-     "write counters and diagnostics as JSON when COMMAND ends (to standard error without FILE)",
+     "write counters and diagnostics as JSON when COMMAND exits (to standard error without FILE). "
+     "Each process that used the device writes, over what another wrote: %p in FILE stands for its "
+     "process id. One that a signal, abort() or _exit() ends writes nothing",
      0},
     {"debug", OPTION_DEBUG, NULL, 0, "one line on standard error for each refused request", 0},
     {0},

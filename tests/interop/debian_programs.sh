@@ -50,6 +50,11 @@ else
     echo "not tried: the report's form, for want of jq"
 fi
 
+# %p: a file for each process that used the device.
+run --report="$work/of.%p" -- sh -c 'echo $$ >"$0"; ibv_devinfo & wait $!; exec ibv_devinfo' "$work/pid"
+[ -s "$work/of.$(cat "$work/pid")" ] || { echo "no report of the process $(cat "$work/pid")"; exit 1; }
+[ "$(find "$work" -name 'of.*' | wc -l)" -eq 2 ] || { echo "not two reports:"; ls "$work"; exit 1; }
+
 if command -v valgrind >/dev/null; then
     run -- valgrind -q --error-exitcode=9 ibv_devinfo -v
     has mlx5_soft0

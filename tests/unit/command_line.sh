@@ -50,6 +50,8 @@ for command in bench explore info softnic; do
     expect 0 out 'doorbell 0.' $command --version
 done
 
+expect 0 out '%p in FILE' softnic --help
+
 # Usage errors: status 2, the mistake and the nearest name, and nothing on standard output.
 expect 2 err 'Usage: doorbell COMMAND'
 expect 2 err "unknown command 'inof'; the nearest is 'info'" inof
