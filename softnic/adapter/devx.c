@@ -14,6 +14,8 @@
 #include "attrs.h"
 #include "calls.h"
 
+#define CREATE_MKEY 0x200 /* known by its name alone: what mlx5dv_create_mkey() asks for */
+
 /* One command at work, and the umems that it asked for. */
 struct execution {
     const struct soft_call *call;
@@ -73,6 +75,8 @@ static int read_command(const struct soft_call *call, uint16_t in_id, uint16_t o
     if (*in == NULL || *out == NULL || *in_bytes < 16 || *out_bytes < 16)
         return soft_refuse(EINVAL, "DEVX: a command and its answer have 16 bytes at least");
     method = prm_method_of(*in, *in_bytes);
+    if (method == PRM_UNKNOWN && word_of(*in, 0) >> 16 == CREATE_MKEY)
+        return soft_refuse(EOPNOTSUPP, "DEVX: CREATE_MKEY (mlx5dv_create_mkey) is not served");
     if (!(methods & 1u << method))
         return soft_refuse(method == PRM_UNKNOWN ? EOPNOTSUPP : EINVAL,
                            method == PRM_UNKNOWN ? "DEVX: PRM command %#x is not served"

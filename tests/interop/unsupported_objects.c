@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claim: what the device does not offer (other transports, shared receive queues, memory windows,
- * device memory, flow steering, changing or resizing what exists) is refused with an errno that
- * says so, half-creates nothing and crashes nothing, however often it is asked for.
+ * device memory, flow steering, DEVX channels, indirect keys, changing or resizing what exists) is
+ * refused with an errno that says so, half-creates nothing and crashes nothing, however often it is
+ * asked for.
  */
 #include "rc_pair.h"
 
@@ -148,6 +149,21 @@ static void queues(struct rc_pair *pair)
         check_result(err, "moderation");
 }
 
+static void devx(struct rc_pair *pair)
+{
+    struct mlx5dv_mkey_init_attr mkey = {
+        .pd = pair->pd, .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, .max_entries = 4};
+
+    errno = 0;
+    check_pointer(mlx5dv_devx_create_event_channel(
+                      pair->context, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA),
+                  "DEVX event channel");
+    errno = 0;
+    check_pointer(mlx5dv_devx_create_cmd_comp(pair->context), "DEVX command channel");
+    errno = 0;
+    check_pointer(mlx5dv_create_mkey(&mkey), "indirect memory key");
+}
+
 /* An address handle needs no device, but none of these queue pairs can use it. */
 static void address_handle(struct rc_pair *pair)
 {
@@ -174,6 +190,7 @@ int main(void)
         shared_receive_queues(&pair);
         memory(&pair);
         queues(&pair);
+        devx(&pair);
         address_handle(&pair);
         rc_post(&pair.a, &pair.b, IBV_WR_RDMA_READ, 1, 0, 0, 8, IBV_SEND_SIGNALED);
         rc_expect(pair.a.send_cq, &pair.a, 1, IBV_WC_RDMA_READ);
