@@ -36,9 +36,11 @@ PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
     else if (suspicion == NIC_SUSPECT_LOST)
         nic_diagnose(nic, NIC_DIAG_DOORBELL_LOST, qp->qpn, (uint32_t)qp->sq_done,
                      port_host32(send));
-    else if (suspicion == NIC_SUSPECT_STALE)
-        nic_diagnose(nic, nic_explain_record(qp, send, receive, qp->doorbell_index), qp->qpn,
-                     qp->doorbell_index, send.raw);
+    else if (suspicion == NIC_SUSPECT_STALE) {
+        enum nic_diag kind = nic_explain_record(qp, send, receive, qp->doorbell_index);
+        struct be32 half = kind == NIC_DIAG_RECORD_HALF ? receive : send;
+        nic_diagnose(nic, kind, qp->qpn, qp->doorbell_index, port_host32(half));
+    }
 }
 
 /* Does the last doorbell name the last WQE executed, or one behind it? */

@@ -202,7 +202,8 @@ struct nic_diag_entry {
     uint32_t kind;
     uint32_t qpn;
     uint32_t index;  /* of the WQE's first block, 16 bits */
-    uint32_t detail; /* the offending word */
+    uint32_t detail; /* the offending word as the device reads it, big-endian; or what else tells:
+                      * poison's segment, the peer's QPN */
 };
 
 #define NIC_DIAG_LOG 1024

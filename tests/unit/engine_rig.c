@@ -357,7 +357,7 @@ uint64_t rig_all_diags(struct rig *rig)
     return total;
 }
 
-void rig_expect_diag(struct rig_queue *queue, enum nic_diag kind, uint64_t index)
+static struct nic_diag_entry take_diag(struct rig_queue *queue, enum nic_diag kind, uint64_t index)
 {
     uint64_t start = rig_now_ns();
     while (rig_all_diags(queue->rig) == 0) {
@@ -377,6 +377,20 @@ void rig_expect_diag(struct rig_queue *queue, enum nic_diag kind, uint64_t index
     memset(nic->counters.diag, 0, sizeof(nic->counters.diag));
     nic->diag_logged = 0;
     nic_release(queue->rig->host);
+    return entry;
+}
+
+void rig_expect_diag(struct rig_queue *queue, enum nic_diag kind, uint64_t index)
+{
+    take_diag(queue, kind, index);
+}
+
+void rig_expect_diag_of(struct rig_queue *queue, enum nic_diag kind, uint64_t index,
+                        uint32_t detail)
+{
+    struct nic_diag_entry entry = take_diag(queue, kind, index);
+    CHECK(entry.detail == detail, "%s of the word 0x%x, wanted 0x%x", nic_diag_name(kind),
+          entry.detail, detail);
 }
 
 void rig_expect_clean(struct rig *rig)

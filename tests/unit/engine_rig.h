@@ -99,6 +99,9 @@ uint64_t rig_all_diags(struct rig *rig);
 /* Waits until there is one of that kind, which must name this queue and index; forgets it. Any
  * other kind is a failure. */
 void rig_expect_diag(struct rig_queue *queue, enum nic_diag kind, uint64_t index);
+/* The same, with the offending word. */
+void rig_expect_diag_of(struct rig_queue *queue, enum nic_diag kind, uint64_t index,
+                        uint32_t detail);
 /* After all suspicions have run out there must be none. */
 void rig_expect_clean(struct rig *rig);
 

@@ -45,7 +45,7 @@ static void peers(uint32_t page)
         connect_to(&queue, foreign[i], 10);
         put(&queue);
         rig_expect_error(&queue, 0, M5_SYN_TRANSPORT_RETRY_EXCEEDED);
-        rig_expect_diag(&queue, NIC_DIAG_NO_SUCH_PEER, 0);
+        rig_expect_diag_of(&queue, NIC_DIAG_NO_SUCH_PEER, 0, foreign[i]);
         rig_destroy(&queue);
     }
 

@@ -71,6 +71,13 @@ static void make(const struct rig_queue *queue, enum mistake mistake)
     }
 }
 
+/* The word of the record that is wrong, as a device reads it. */
+static uint32_t offending(const struct rig_queue *queue, enum mistake mistake)
+{
+    bool receive = mistake == RECEIVE_HALF || mistake == BOTH;
+    return __builtin_bswap32(receive ? queue->record->receive.raw : queue->record->send.raw);
+}
+
 /* Makes the mistake with `blocks` blocks posted; whoever rings names the last WQE's first block, or
  * (as some libraries do) the next free one. Then the record is put right, and the WQEs execute. */
 static void named(enum mistake mistake, uint64_t start, uint32_t count, bool rings_next)
@@ -88,7 +95,7 @@ static void named(enum mistake mistake, uint64_t start, uint32_t count, bool rin
     make(&queue, mistake);
     uint64_t rung = rings_next ? queue.posted : last;
     rig_ring(&queue, rung);
-    rig_expect_diag(&queue, diag_of(mistake), rung);
+    rig_expect_diag_of(&queue, diag_of(mistake), rung, offending(&queue, mistake));
     rig_expect_none(&queue.send_cq, 2);
 
     store(&queue.record->receive, 0);
