@@ -19,6 +19,13 @@ SOFT_EXPORT const char *softnic_reason(void)
     return soft_reason();
 }
 
+SOFT_EXPORT const char *softnic_wrong_setting(void)
+{
+    const struct soft_settings *settings = soft_settings();
+
+    return settings->wrong[0] != '\0' ? settings->wrong : NULL;
+}
+
 SOFT_EXPORT void softnic_set_strict(const struct nic_strict *strict)
 {
     struct nic_strict *kept = &soft_settings()->config.strict;

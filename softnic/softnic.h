@@ -34,6 +34,10 @@ bool softnic_in_use(void);
 /* One sentence that says why it is in use, or why not. A static string. */
 const char *softnic_reason(void);
 
+/* One sentence that names an environment variable whose value cannot be used, and those that can;
+ * the device does not open then. NULL: there is none. A static string. */
+const char *softnic_wrong_setting(void);
+
 /* Replaces strict mode's settings; takes effect between two turns. May be called at any time. A
  * random state of 0 goes on with the present one. */
 void softnic_set_strict(const struct nic_strict *strict);

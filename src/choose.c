@@ -189,10 +189,11 @@ static void explain_failure(const struct search *search)
     const struct failure *failure = &search->failure;
     const struct db_nic *nic = failure->nic;
     struct db_choice *choice = search->choice;
+    char text[DB_SOFTNIC_TEXT_BYTES];
 
     switch (failure->obstacle) {
     case NO_DEVICE:
-        say(choice, "there is no RDMA device; %s", DB_SOFTNIC_REMEDY);
+        say(choice, "there is no RDMA device; %s", db_softnic_remedy(text));
         break;
     case NO_SUCH_DEVICE:
         say_no_such_device(search);
@@ -201,6 +202,11 @@ static void explain_failure(const struct search *search)
         say(choice, "%s is not served by libmlx5; a ConnectX is needed", nic->name);
         break;
     case NOT_OPENED:
+        if (nic->software) {
+            say(choice, "%s cannot be opened: %s", nic->name,
+                db_softnic_obstacle(nic->open_error, text));
+            break;
+        }
         say(choice, "%s cannot be opened: %s; see %s", nic->name, strerror(-nic->open_error),
             nic->open_error == -EACCES || nic->open_error == -EPERM
                 ? "the permissions of /dev/infiniband"

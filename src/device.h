@@ -53,9 +53,14 @@ struct db_device {
     int numa_node;
 };
 
-/* What brings a device where there is none. */
-#define DB_SOFTNIC_REMEDY                                                                          \
-    "`doorbell softnic -- PROGRAM`, or SOFTNIC=on where it is linked in, brings the software one"
+#define DB_SOFTNIC_TEXT_BYTES 320
+
+/* What brings a device where there is none: why the software one is not used, where this program
+ * carries it. Returns `text`. */
+const char *db_softnic_remedy(char text[DB_SOFTNIC_TEXT_BYTES]);
+
+/* Why the software device does not open, and what to do. Returns `text`. */
+const char *db_softnic_obstacle(int open_error, char text[DB_SOFTNIC_TEXT_BYTES]);
 
 /* As db_inventory_read(), but opens only the device of that name, unless it is NULL; the others are
  * listed without their ports. */

@@ -185,8 +185,9 @@ int db_inventory_read_named(const char *name, struct db_inventory *inventory)
     *inventory = (struct db_inventory){0};
     if (!verbs) {
         int error = db_errno();
+        char remedy[DB_SOFTNIC_TEXT_BYTES];
         return db_fail(error, "the kernel lists no RDMA devices: %s; %s", strerror(-error),
-                       DB_SOFTNIC_REMEDY);
+                       db_softnic_remedy(remedy));
     }
     inventory->nics = calloc(n_devices > 0 ? (size_t)n_devices : 1, sizeof(*inventory->nics));
     if (!inventory->nics) {

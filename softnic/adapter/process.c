@@ -59,13 +59,13 @@ static enum decision decide(void)
         reason = "asked for; real RDMA devices are hidden";
         return IN_USE;
     case SOFTNIC_OFF:
-        reason = "switched off";
+        reason = "it is switched off (SOFTNIC=off)";
         return NOT_IN_USE;
     case SOFTNIC_AUTO:
         break;
     }
     if (real_device_exists()) {
-        reason = "this machine has an RDMA device of its own";
+        reason = "this machine has an RDMA device of its own in /sys/class/infiniband_verbs";
         return NOT_IN_USE;
     }
     reason = "this machine has no RDMA device";
