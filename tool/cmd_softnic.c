@@ -156,7 +156,9 @@ static const struct argp argp = {
     .options = option_table,
     .parser = parse_option,
     .args_doc = "-- COMMAND [ARGUMENT...]",
-    .doc = "Runs COMMAND with the software ConnectX, mlx5_soft0, as its RDMA device. A variable "
+    .doc = "Runs COMMAND with the software ConnectX, mlx5_soft0, as its RDMA device. Each process "
+           "has one "
+           "of its own, so two processes cannot connect to each other. A variable "
            "SOFTNIC* that is set already holds where its option is absent.\vThe status is that of "
            "COMMAND; 127: there is no such COMMAND; 126: it cannot be run.",
 };
