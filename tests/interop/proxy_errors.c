@@ -193,6 +193,7 @@ static void stop(void)
 
 int main(void)
 {
+    queue_strict(true);
     error_cqe(DB_POST_VERBS);
     error_cqe(DB_POST_WQE);
     bad_descriptors();
@@ -200,5 +201,6 @@ int main(void)
         worker_dies((enum db_proxy_idle)idle);
     death_under_a_waiter();
     stop();
+    queue_expect_no_diagnostics_of_worker();
     return 0;
 }

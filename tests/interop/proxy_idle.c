@@ -97,9 +97,11 @@ static void pinned(void)
 
 int main(void)
 {
+    queue_strict(true);
     run("spin", DB_IDLE_SPIN, 0, 1100);
     run("back off", DB_IDLE_BACK_OFF, 1000000, 300);
     run("sleep", DB_IDLE_SLEEP, SLEEP_NS, 100);
     pinned();
+    queue_expect_no_diagnostics_of_worker();
     return 0;
 }

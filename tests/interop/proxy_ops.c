@@ -6,7 +6,6 @@
  */
 #include "proxy_ends.h"
 
-#include <softnic.h>
 #include <string.h>
 
 #define BUFFER_BYTES (1u << 20)
@@ -115,28 +114,15 @@ static void refusals(const struct proxy_ends *e)
     CHECK(db_put_value(e->qp, far, r.rkey, 1, &index) == DB_ERROR_INVALID, "a value's offset");
 }
 
-/* But for a doorbell that was late: a worker that the scheduler takes its core from between record
- * and doorbell, for the 100 ms that strict mode waits, has done nothing wrong. */
-static void expect_no_diagnostics(void)
-{
-    struct nic_counters counters;
-
-    softnic_read_counters(&counters);
-    for (uint32_t kind = 0; kind < NIC_DIAG_COUNT; kind++)
-        CHECK(kind == NIC_DIAG_UNRUNG || counters.diag[kind] == 0,
-              "strict mode counted %llu of kind %u", (unsigned long long)counters.diag[kind], kind);
-}
-
 static void run(enum db_post post, enum db_protocol protocol, uint32_t depth)
 {
-    const struct nic_strict strict = {.enabled = 1, .poison = 1, .random = 1};
     const struct db_proxy_attr proxy = {.post = post, .batch = depth % 3 ? 16 : 5, .depth = 64};
     const struct db_queue_attr attr = {.depth = depth, .protocol = protocol};
     struct proxy_ends ends;
     struct db_queue_info info;
 
     proxy_ends_start(&ends, &proxy, &attr, BUFFER_BYTES);
-    softnic_set_strict(&strict);
+    queue_strict(true);
     puts_and_gets(&ends);
     values_and_atomics(&ends);
     puts_with_immediate(&ends);
@@ -147,7 +133,7 @@ static void run(enum db_post post, enum db_protocol protocol, uint32_t depth)
     CHECK(info.state == DB_QUEUE_READY && info.peer_qpn == ends.peer.qp->qpn, "state %d, peer %#x",
           (int)info.state, info.peer_qpn);
     proxy_ends_destroy(&ends);
-    expect_no_diagnostics();
+    queue_expect_no_diagnostics_of_worker();
     printf("posting %d, protocol %d, depth %u: all operations\n", (int)post, (int)protocol, depth);
 }
 

@@ -119,6 +119,7 @@ int main(void)
     const struct db_proxy_attr two = {.workers = 2, .batch = 3};
 
     CHECK(!db_gpu_cpu_backend.open(&config, &gpu), "%s", db_gpu_error_text());
+    queue_strict(true);
     run(&one, DB_PROTOCOL_BEST, 2, 1, 1, false, 100);
     run(&one, DB_PROTOCOL_BASELINE, 2, 3, 1, false, 100);
     run(&own, DB_PROTOCOL_BEST, 64, 8, 1, false, 400);
@@ -129,6 +130,7 @@ int main(void)
     run(&own, DB_PROTOCOL_BASELINE, 64, 2, 32, true, 100);
     run(&two, DB_PROTOCOL_BEST, 64, 2, 32, true, 100);
     gpu->backend->close(gpu);
+    queue_expect_no_diagnostics_of_worker();
     printf("1 to 64 producers\n");
     return 0;
 }

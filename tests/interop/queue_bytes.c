@@ -5,6 +5,9 @@
  * from the ring of a queue pair that executes them; ours are built in a detached queue of the same
  * depth with the same QPN.
  *
+ * Strict mode, which watches what libmlx5 posts, has nothing to report; so those bytes keep the
+ * rules.
+ *
  * Masked, because the format leaves them free: the padding behind an inline payload, and the
  * compare operand of a fetch-and-add.
  */
@@ -14,6 +17,8 @@
 #include <doorbell/doorbell.h>
 #include <infiniband/mlx5dv.h>
 #include <string.h>
+
+#include "queue_ends.h"
 
 #define INLINE_BYTES 800
 #define BUFFER_BYTES 65536
@@ -242,6 +247,7 @@ int main(void)
     static struct hands hands;
 
     start(&hands);
+    queue_strict(false); /* what was executed is compared */
     for (size_t k = 0; k < sizeof(pointers) / sizeof(pointers[0]); k++)
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
             both(&hands, (struct request){pointers[k], sizes[s]});
@@ -257,5 +263,6 @@ int main(void)
     printf("%u requests compared\n", hands.compared);
     db_queue_destroy(hands.queue);
     rc_destroy(&hands.pair);
+    queue_expect_no_diagnostics();
     return 0;
 }

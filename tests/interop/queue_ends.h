@@ -52,7 +52,16 @@ void queue_fill(uint8_t *bytes, size_t n, uint64_t seed);
 /* The pattern's `n` bytes, and behind them a byte that nobody has touched (0xee before). */
 void queue_verify(const uint8_t *bytes, size_t n, uint64_t seed, const char *what);
 
-/* Ends the program when strict mode found fault with anything since the process started. */
+/* Turns strict mode on. With `poison` executed blocks are overwritten, so that nobody can read them
+ * afterwards. */
+void queue_strict(bool poison);
+
+/* Ends the program when strict mode found fault with anything since the process started, and when
+ * it could not have: it is off, or the device executed nothing. */
 void queue_expect_no_diagnostics(void);
+
+/* The same but for a doorbell that was late: a worker that the scheduler takes its core from
+ * between record and doorbell, for the 100 ms that strict mode waits, has done nothing wrong. */
+void queue_expect_no_diagnostics_of_worker(void);
 
 #endif

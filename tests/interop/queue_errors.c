@@ -8,7 +8,6 @@
 #include "queue_ends.h"
 
 #include <errno.h>
-#include <softnic.h>
 #include <string.h>
 
 #define BUFFER_BYTES 65536
@@ -225,9 +224,7 @@ static void receives_are_flushed(void)
 
 int main(void)
 {
-    const struct nic_strict strict = {.enabled = 1, .poison = 1, .random = 1};
-
-    softnic_set_strict(&strict);
+    queue_strict(true);
     for (int collapsed = 0; collapsed < 2; collapsed++) {
         error_cqes(collapsed);
         peer_without_receive(collapsed);
