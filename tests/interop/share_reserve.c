@@ -154,7 +154,7 @@ static void lanes_claim(uint32_t depth, uint32_t lanes)
 
 int main(void)
 {
-    static const uint32_t depths[] = {1, 2, 4, 64};
+    static const uint32_t depths[] = {1, 2, 4, 64, 256};
 
     share_strict(1000, 1);
     for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
