@@ -19,7 +19,8 @@ static enum bench_status setup(struct bench *b)
     return puts_setup(b, BYTES);
 }
 
-/* ---- The round trip ---- */
+/* ---- The round trip: by system scope, while the paper's is of GPU scope and does not stand beside
+ * ---- */
 
 /* Words that the two blocks poll, on lines of their own, in the memory of the payloads. */
 #define WORD_STRIDE 128
@@ -102,7 +103,6 @@ static enum bench_status round_trip(struct bench *b)
         .unit = "us",
         .msg_bytes = BYTES,
         .valid = BENCH_VALID,
-        .references = {"R043", "R046"},
     };
     return bench_report(b, &record, &puts->complete);
 }
