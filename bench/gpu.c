@@ -106,6 +106,15 @@ double transport_ns_per_tick(struct bench *b, const struct transport *t,
     return (double)ns / (double)ticks;
 }
 
+uint32_t transport_os_threads(const struct transport *t, uint32_t ctas)
+{
+    uint32_t most = t->gpu_properties.multiprocessors;
+
+    if (strcmp(t->gpu->backend->kind, "cpu") != 0)
+        return 0;
+    return ctas < most ? ctas : most;
+}
+
 enum bench_status transport_run(struct bench *b, struct transport *t,
                                 const struct port_kernel *kernel, uint32_t ctas, uint32_t threads,
                                 const void *args)

@@ -4,7 +4,6 @@
  */
 #include "lanes.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define DEFAULT_DEPTH 256u
@@ -146,9 +145,7 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
 
 uint32_t lanes_workers(const struct transport *t, uint32_t wanted)
 {
-    cpu_set_t usable;
-    uint32_t cpus =
-        sched_getaffinity(0, sizeof(usable), &usable) ? 1 : (uint32_t)CPU_COUNT(&usable);
+    uint32_t cpus = bench_cpus_allowed();
     uint32_t others =
         (t->info.software ? 1u : 0u) + (strcmp(t->gpu->backend->kind, "cpu") ? 0u : 1u);
     uint32_t room = cpus > others ? cpus - others : 1;

@@ -58,10 +58,16 @@ static void read_cpuinfo(struct bench_machine *machine)
     machine->sockets = (unsigned)highest_socket + 1;
 }
 
+unsigned bench_cpus_allowed(void)
+{
+    cpu_set_t allowed;
+
+    return sched_getaffinity(0, sizeof(allowed), &allowed) ? 0 : (unsigned)CPU_COUNT(&allowed);
+}
+
 void bench_machine_read(struct bench_machine *machine)
 {
     struct utsname name;
-    cpu_set_t allowed;
 
     memset(machine, 0, sizeof(*machine));
     read_cpuinfo(machine);
@@ -70,8 +76,7 @@ void bench_machine_read(struct bench_machine *machine)
 
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     machine->cpus_online = online > 0 ? (unsigned)online : 0;
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-        machine->cpus_allowed = (unsigned)CPU_COUNT(&allowed);
+    machine->cpus_allowed = bench_cpus_allowed();
 
     if (uname(&name) == 0) {
         snprintf(machine->kernel, sizeof(machine->kernel), "%s %s", name.sysname, name.release);

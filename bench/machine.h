@@ -24,6 +24,9 @@ struct bench_cpu_state {
     double load_average; /* of the last minute, -1 when unknown */
 };
 
+/* By the affinity mask of the calling thread; 0 when unknown. */
+unsigned bench_cpus_allowed(void);
+
 void bench_machine_read(struct bench_machine *machine);
 void bench_cpu_state_read(struct bench_cpu_state *state);
 

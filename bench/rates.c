@@ -107,14 +107,19 @@ static enum bench_status fill_tables(struct bench *b, struct rates *rates,
     return transport_block_store(b, &rates->transport, &rates->tables);
 }
 
+/* Those that post, and behind them those that play the device of detached queues. */
+static uint32_t all_ctas(const struct rates *rates, const struct rates_variant *variant)
+{
+    uint32_t players = (variant->queues + variant->threads - 1) / variant->threads;
+    return variant->ctas + (rates->detached ? players : 0);
+}
+
 /* Launches the kernel; the rate in puts a nanosecond, from the first start to the last end. */
 static enum bench_status launch(struct bench *b, struct rates *rates,
                                 const struct rates_variant *variant, uint64_t puts, double *rate)
 {
     struct rates_tables *tables = rates->tables.host, *on_gpu = rates->tables.buffer.device;
     uint32_t threads = variant->ctas * variant->threads;
-    uint32_t players =
-        rates->detached ? (variant->queues + variant->threads - 1) / variant->threads : 0;
     struct bench_rate_args args = {
         .qps = on_gpu->qps,
         .raddr = on_gpu->raddr,
@@ -135,7 +140,7 @@ static enum bench_status launch(struct bench *b, struct rates *rates,
     };
     enum bench_status status = fill_tables(b, rates, variant);
     if (status == BENCH_PASS)
-        status = transport_run(b, &rates->transport, &bench_rate, variant->ctas + players,
+        status = transport_run(b, &rates->transport, &bench_rate, all_ctas(rates, variant),
                                variant->threads, &args);
     if (status == BENCH_PASS)
         status = transport_block_fetch(b, &rates->transport, &rates->tables);
@@ -184,14 +189,21 @@ static enum bench_status report(struct bench *b, const struct rates *rates,
                    {"queues", NULL, variant->queues},
                    {"batch", NULL, variant->batch},
                    {"ring", transport_place(rates->attr.ring), 0},
-                   {"doorbell", rates->transport.forwarder ? "forwarded" : "direct", 0},
-                   {rates->detached ? "device" : NULL, "none: the GPU reclaims slots", 0}},
+                   {"doorbell", rates->transport.forwarder ? "forwarded" : "direct", 0}},
         .metric = "rate",
         .unit = "M msg/s",
         .msg_bytes = variant->bytes,
         .iterations = puts * threads * b->options->repetitions,
         .valid = valid,
     };
+    size_t used = 8;
+    if (rates->detached)
+        record.config[used++] = (struct bench_config){"device", "none: the GPU reclaims slots", 0};
+    uint32_t os_threads = transport_os_threads(&rates->transport, all_ctas(rates, variant));
+    if (os_threads) {
+        record.config[used++] = (struct bench_config){"os_threads", NULL, os_threads};
+        record.config[used++] = (struct bench_config){"cpus", NULL, bench_cpus_allowed()};
+    }
     memcpy(record.references, variant->reference, sizeof(record.references));
     return bench_report(b, &record, samples);
 }

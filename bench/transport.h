@@ -98,6 +98,9 @@ struct db_queue_attr transport_queue_attr(const struct bench *b, const struct tr
 /* The words of a record for where a part lies. */
 const char *transport_place(enum db_memory kind);
 
+/* How many OS threads play `ctas` CTAs where CPU threads play the GPU; 0 on a GPU. */
+uint32_t transport_os_threads(const struct transport *t, uint32_t ctas);
+
 /* Runs a kernel to its end, within the options' deadline. */
 enum bench_status transport_run(struct bench *b, struct transport *t,
                                 const struct port_kernel *kernel, uint32_t ctas, uint32_t threads,

@@ -207,6 +207,7 @@ static struct rates_variant fitted(const struct rates_variant *row, uint32_t max
     while (variant.ctas > 1 && 2 * variant.ctas * variant.threads > max_threads) {
         variant.ctas /= 2;
         variant.queues /= 2;
+        variant.reference[0] = NULL; /* which has them all */
     }
     return variant;
 }

@@ -3,22 +3,31 @@
  * The message rate of 8-byte inline puts (Table 5): threads, queues, doorbell batching and the ways
  * of sharing a queue. Beside it libmlx5 on the same device with 1 and with 32 writes to a post.
  *
- * All rows of the paper are run as they are; where CPU threads play the GPU, its SMs are as many OS
- * threads as the machine can spare, which the record states.
+ * A figure of the paper stands beside a row that has its threads, CTAs, queues, batch and way of
+ * sharing; its hand-off rings for 32 slots at a time and ours for all that are ready, so that one
+ * stands alone. Where CPU threads play the GPU, the CTAs of a row are played by as many OS threads
+ * as the machine can spare, which the record states (os_threads, cpus).
  */
 #include "../cases.h"
 #include "../peers/verbs.h"
 #include "../rates.h"
 
 static const struct rates_variant variants[] = {
-    {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},    {BENCH_PRIVATE, 1, 1, 8, 1, 8, {"R203"}},
-    {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},   {BENCH_PRIVATE, 1, 1, 1, 32, 8, {NULL}},
-    {BENCH_LOCK, 1, 32, 1, 1, 8, {"R206"}},      {BENCH_HANDOFF, 1, 256, 1, 1, 8, {"R208"}},
-    {BENCH_TICKET, 1, 256, 1, 1, 8, {NULL}},     {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}},
-    {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},    {BENCH_PRIVATE, 16, 1, 16, 1, 8, {"R214"}},
-    {BENCH_PRIVATE, 16, 1, 16, 16, 8, {"R216"}}, {BENCH_PRIVATE, 1, 32, 32, 16, 8, {"R218"}},
-    {BENCH_PRIVATE, 1, 64, 64, 16, 8, {"R220"}}, {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
-    {BENCH_WARP, 16, 256, 16, 32, 8, {"R226"}},
+    {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},
+    {BENCH_PRIVATE, 1, 1, 8, 1, 8, {"R203"}},
+    {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},
+    {BENCH_PRIVATE, 1, 1, 1, 32, 8, {NULL}},
+    {BENCH_LOCK, 1, 32, 1, 1, 8, {"R206"}},
+    {BENCH_HANDOFF, 1, 256, 1, 1, 8, {NULL}},
+    {BENCH_TICKET, 1, 256, 1, 1, 8, {NULL}},
+    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}},
+    {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},
+    {BENCH_PRIVATE, 16, 1, 16, 1, 8, {"R214"}},
+    {BENCH_PRIVATE, 16, 1, 16, 16, 8, {"R216"}},
+    {BENCH_PRIVATE, 1, 32, 32, 16, 8, {"R218"}},
+    {BENCH_PRIVATE, 1, 64, 64, 16, 8, {"R220"}},
+    {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
+    {BENCH_WARP, 16, 256, 16, 32, 8, {"R230", "R231"}},
 };
 
 static enum bench_status run(struct bench *b)
