@@ -89,8 +89,9 @@ static enum bench_status run_chunks(struct bench *b, struct floors *floors, enum
         if (status == BENCH_PASS)
             status = transport_block_fetch(b, floors->transport, &floors->results);
         if (status == BENCH_PASS && results->status)
-            status = bench_fail(b, "the CPU thread sent no flag back within %.1f s",
-                                (double)b->options->timeout_ns / 1e9);
+            status = bench_fail(
+                b, "the CPU thread sent no flag back within %g s; --timeout makes that longer",
+                (double)b->options->timeout_ns / 1e9);
         double ns_per_tick = transport_ns_per_tick(b, floors->transport, &results->span);
         for (uint64_t i = 0; i < n && status == BENCH_PASS; i++)
             bench_samples_add(&floors->samples, (double)results->ticks[i] * ns_per_tick);

@@ -20,20 +20,29 @@ extern const struct db_gpu_image bench_kernel_images[];
 extern const size_t bench_kernel_image_count;
 extern const uint32_t bench_kernel_cuda_version;
 
+/* What the user typed, or what was chosen for him. */
+static const char *asked_for(const struct bench *b)
+{
+    return b->options->gpu_text ? b->options->gpu_text : "cuda";
+}
+
 /* The kernels that this program runs on CUDA, if any can run. */
 static enum bench_status check_build(const struct bench *b, const struct transport *t)
 {
     uint32_t driver = t->gpu_properties.driver_version, made = bench_kernel_cuda_version;
 
     if (bench_kernel_image_count == 0)
-        return bench_fail(b, "--gpu cuda: this program has no GPU kernels: it was built without "
-                             "nvcc; build it where nvcc is, or use --gpu cpu");
+        return bench_fail(b,
+                          "--gpu=%s: this program has no GPU kernels: it was built without nvcc; "
+                          "build it where nvcc is, or use --gpu=cpu",
+                          asked_for(b));
     if (driver / 1000 < made / 1000)
         return bench_fail(b,
-                          "--gpu cuda: the NVIDIA driver supports CUDA %u.%u, but the kernels of "
+                          "--gpu=%s: the NVIDIA driver supports CUDA %u.%u, but the kernels of "
                           "this program were made with CUDA %u.%u; install a later driver, or use "
-                          "--gpu cpu",
-                          driver / 1000, driver % 1000 / 10, made / 1000, made % 1000 / 10);
+                          "--gpu=cpu",
+                          asked_for(b), driver / 1000, driver % 1000 / 10, made / 1000,
+                          made % 1000 / 10);
     return BENCH_PASS;
 }
 
@@ -78,7 +87,8 @@ enum bench_status transport_open_gpu(struct bench *b, struct transport *t)
     const struct db_gpu_backend *backend = cuda ? &db_gpu_cuda_backend : &db_gpu_cpu_backend;
 
     if (backend->open(&config, &t->gpu) || backend->properties(t->gpu, &t->gpu_properties))
-        return bench_fail(b, "%s%s", cuda ? "--gpu cuda: " : "", db_gpu_error_text());
+        return bench_fail(b, "%s%s%s%s", cuda ? "--gpu=" : "", cuda ? asked_for(b) : "",
+                          cuda ? ": " : "", db_gpu_error_text());
     enum bench_status status = cuda ? check_build(b, t) : BENCH_PASS;
     if (status == BENCH_PASS && cuda)
         status = load_kernels(b, t);
@@ -126,8 +136,15 @@ enum bench_status transport_run(struct bench *b, struct transport *t,
     if (backend->launch(t->gpu, kernel, shape, args, &grid))
         return bench_fail(b, "%s", db_gpu_error_text());
     /* The kernel's own waits end first, and say more. */
-    uint64_t deadline = bench_monotonic_ns() + 2 * b->options->timeout_ns;
-    if (backend->wait(grid, deadline))
-        return bench_fail(b, "%s: %s", kernel->name, db_gpu_error_text());
-    return BENCH_PASS;
+    uint64_t had_ns = 2 * b->options->timeout_ns, deadline = bench_monotonic_ns() + had_ns;
+    if (backend->wait(grid, deadline) == 0)
+        return BENCH_PASS;
+    const char *text = db_gpu_error_text(), *name = kernel->name;
+    bool named = strstr(text, name) != NULL;
+    if (bench_monotonic_ns() > deadline)
+        return bench_fail(b,
+                          "%s%s%s; it had %g s, twice what --timeout says, and a "
+                          "longer one gives more",
+                          named ? "" : name, named ? "" : ": ", text, (double)had_ns / 1e9);
+    return bench_fail(b, "%s%s%s", named ? "" : name, named ? "" : ": ", text);
 }

@@ -117,7 +117,7 @@ enum bench_status lanes_check(struct bench *b, const struct lanes *lanes, int st
         if (db_queue_check(lanes->queue[i]))
             return bench_fail(b, "%s", db_error_text());
     if (status == DB_ERROR_TIMEOUT)
-        return bench_fail(b, "no completion within %.1f s; --timeout sets the deadline",
+        return bench_fail(b, "no completion within %g s; --timeout makes that longer",
                           (double)b->options->timeout_ns / 1e9);
     return bench_fail(b, "the kernel's queue call failed: %s", strerror(-status));
 }

@@ -117,12 +117,13 @@ static bool set_gpu(struct bench_options *options, const struct bench_option_row
     } else if (strcmp(text, "cuda") == 0 ||
                (read_number(text, false, &index) && index <= row->most)) {
         options->gpu = BENCH_GPU_CUDA;
-        options->gpu_index = index;
     } else {
         snprintf(error, BENCH_ERROR_BYTES, "--%s=%s: cpu, cuda or the number of a GPU is needed",
                  row->name, text);
         return false;
     }
+    options->gpu_index = index;
+    options->gpu_text = text;
     return true;
 }
 

@@ -125,6 +125,7 @@ struct bench_options {
     uint64_t scope; /* enum bench_scope */
     enum bench_gpu gpu;
     uint64_t gpu_index;
+    const char *gpu_text; /* as typed, NULL when it is not given */
     uint64_t ring_memory; /* enum bench_memory, each */
     uint64_t cq_memory;
     uint64_t record_memory;

@@ -73,6 +73,17 @@ done
 expect 0 err 'warning: timer does not use --size' timer -n 100 -s 8
 expect 0 out 'samples' null -n 50 -H
 
+# A kernel that does not end in time: once by name, and what to do.
+expect 1 err '; it had 0.4 s, twice what --timeout says, and a longer one gives more' \
+    rate --gpu=cpu -n 20000000 --timeout=0.2 --repetitions=1
+grep -q 'kernel bench_rate was ended at its deadline' "$work/err" || fail 'the kernel is not named'
+[ "$(grep -o bench_rate "$work/err" | wc -l)" -eq 1 ] || fail 'the kernel is named more than once'
+
+# The GPU that is not there is the one that was asked for.
+status=0
+"$doorbell" bench ordering --gpu=99 -n 5 >"$work/out" 2>"$work/err" || status=$?
+[ "$status" -eq 1 ] && grep -qF -- '--gpu=99: ' "$work/err" || fail '--gpu=99 is not named'
+
 # The negative control: one byte of each payload falsified.
 expect 1 err 'first wrong byte is at offset 5' null -n 20 -s 64 --inject flip=5
 expect 1 out 'WRONG' null -n 20 -s 64 --inject flip=5

@@ -72,7 +72,9 @@ static void check_values(void)
     CHECK(o.timeout_ns == 250000000, "0.25 s is %llu ns", (unsigned long long)o.timeout_ns);
     CHECK(o.scope == BENCH_SCOPE_BLOCK && !o.check && o.histogram, "choices and flags");
     CHECK(strcmp(o.device, "mlx5_soft0") == 0 && o.inline_bytes == 0, "texts");
-    CHECK(o.gpu == BENCH_GPU_CUDA && o.gpu_index == 3, "gpu");
+    CHECK(o.gpu == BENCH_GPU_CUDA && o.gpu_index == 3 && strcmp(o.gpu_text, "3") == 0, "gpu");
+    accept(&o, BENCH_OPT_GPU, "cpu");
+    CHECK(o.gpu == BENCH_GPU_CPU && o.gpu_index == 0, "the last --gpu is another GPU");
     CHECK(o.flip_offset == 7 && o.seed == UINT64_MAX, "inject and seed");
 }
 
