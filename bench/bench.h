@@ -51,6 +51,8 @@ struct bench_case {
     uint64_t uses;                      /* BENCH_USE() of each option that it reads */
     uint64_t iters;                     /* its defaults; 0: 10000 and 1 */
     uint64_t repetitions;
+    uint64_t least_depth;  /* of a --tx-depth that is given; 0: any */
+    const char *depth_why; /* why no less */
     enum bench_status (*setup)(struct bench *b);
     enum bench_status (*run)(struct bench *b);
     void (*teardown)(struct bench *b);

@@ -18,6 +18,7 @@ enum bench_status issues_open(struct bench *b, struct issues *issues)
     if (status != BENCH_PASS)
         return status;
     issues->attr = transport_queue_attr(b, &issues->transport, DEPTH);
+    issues->attr.depth = DEPTH; /* whatever --tx-depth says: nobody completes what is posted */
     issues->attr.collapsed = true;
     issues->attr.cq = DB_MEMORY_GPU;
     if (!bench_given(options, BENCH_OPT_RING))

@@ -38,6 +38,9 @@ struct lanes {
     (BENCH_USES_TRANSPORT | BENCH_USE(POST) | BENCH_USE(IDLE) | BENCH_USE(PIN) |                   \
      BENCH_USE(PROGRESS))
 
+/* What a row says of the depth where some of its lanes are proxied. */
+#define LANES_LEAST_DEPTH .least_depth = 2, .depth_why = "a ring of a proxied queue"
+
 /* Makes lanes whose operations are on `memory`, both sides of them. Says what went wrong; close
  * them then as well. */
 enum bench_status lanes_open(struct bench *b, struct transport *t, const struct lanes_attr *attr,

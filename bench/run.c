@@ -31,6 +31,16 @@ static struct bench_options complete(const struct bench_options *given,
     return options;
 }
 
+static bool depth_suits(const struct bench_options *options, const struct bench_case *row)
+{
+    if (!bench_given(options, BENCH_OPT_DEPTH) || options->depth >= row->least_depth)
+        return true;
+    fprintf(stderr, "doorbell bench: --tx-depth=%llu: %s needs %llu or more: %s\n",
+            (unsigned long long)options->depth, row->name, (unsigned long long)row->least_depth,
+            row->depth_why);
+    return false;
+}
+
 static bool options_agree(const struct bench_plan *plan)
 {
     char error[BENCH_ERROR_BYTES];
@@ -41,6 +51,8 @@ static bool options_agree(const struct bench_plan *plan)
             fprintf(stderr, "doorbell bench: %s\n", error);
             return false;
         }
+        if (!depth_suits(&options, plan->cases[i]))
+            return false;
     }
     return true;
 }

@@ -172,6 +172,7 @@ const struct bench_case bench_case_idle = {
     .summary = "a proxy that is left idle: CPU share, latency of the first put, rate",
     .uses = BENCH_USES_TRANSPORT | BENCH_USES_PAYLOAD | BENCH_USE(POST) | BENCH_USE(PIN),
     .repetitions = 3,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

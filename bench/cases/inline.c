@@ -59,5 +59,7 @@ const struct bench_case bench_case_inline = {
     .uses = PUTS_USES | RATES_USES,
     .iters = 4000,
     .repetitions = 3,
+    .least_depth = 64,
+    .depth_why = "16 WQEs of 4 blocks are posted at once",
     .run = run,
 };

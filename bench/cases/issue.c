@@ -259,6 +259,8 @@ const struct bench_case bench_case_issue = {
     .summary =
         "posting alone, in GPU memory, without a NIC: latency, floors, rates; vendors beside",
     .uses = ISSUES_USES | BENCH_USE(DEPTH) | BENCH_USE(SEED) | BENCH_USE(VENDORS),
+    .least_depth = 32,
+    .depth_why = "a warp posts 32 WQEs at once",
     .setup = setup,
     .run = run,
     .teardown = teardown,

@@ -178,6 +178,7 @@ const struct bench_case bench_case_loaded = {
             BENCH_USE(THREADS) | BENCH_USE(WORKERS) | BENCH_USE(RINGS) | BENCH_USE(POST_LIST) |
             BENCH_USE(PACE),
     .iters = 1000,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

@@ -181,6 +181,7 @@ const struct bench_case bench_case_one_op = {
     .paper = {"T3"},
     .summary = "one 8 B put at a time: issue, put + completion, round trip; beside libmlx5",
     .uses = PUTS_USES | LANES_USES,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = puts_teardown,

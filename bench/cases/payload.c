@@ -211,6 +211,7 @@ const struct bench_case bench_case_payload = {
     .uses = LANES_USES | BENCH_USES_SIZES | BENCH_USES_PAYLOAD | BENCH_USE(WORKERS),
     .iters = 1000,
     .repetitions = 3,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

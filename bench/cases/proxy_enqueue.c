@@ -68,6 +68,7 @@ const struct bench_case bench_case_proxy_enqueue = {
     .paper = {"X4"},
     .summary = "what each step of handing a request to a proxy costs, from baseline to tuned",
     .uses = LANES_USES | BENCH_USES_PAYLOAD,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

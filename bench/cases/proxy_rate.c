@@ -133,6 +133,7 @@ const struct bench_case bench_case_proxy_rate = {
     .uses = LANES_USES | BENCH_USE(CHECK) | BENCH_USE(SEED) | BENCH_USE(INJECT) |
             BENCH_USE(WORKERS) | BENCH_USE(RINGS),
     .repetitions = 3,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

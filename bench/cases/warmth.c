@@ -122,6 +122,7 @@ const struct bench_case bench_case_warmth = {
     .summary = "put + completion of a proxy whose workers are cold, and warm; beside mini-gda",
     .uses = LANES_USES | BENCH_USES_PAYLOAD | BENCH_USE(COLD) | BENCH_USE(WARM),
     .iters = 2000,
+    LANES_LEAST_DEPTH,
     .setup = setup,
     .run = run,
     .teardown = teardown,

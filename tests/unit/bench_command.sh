@@ -52,6 +52,10 @@ refuse '--iters and --duration exclude each other' -n 5 null -D 1
 refuse '--iters and --duration exclude each other' -D 1 -n 5 null
 refuse '--inject needs --check=on' --inject flip=0 --check off null
 refuse "have no 'T99'" --reference T99
+# A depth that some row of an experiment cannot have, before the first row.
+refuse '--tx-depth=1: one-op needs 2 or more: a ring of a proxied queue' --gpu=cpu null one-op -t 1
+refuse '--tx-depth=16: rate needs 32 or more' rate --gpu=cpu -t 16
+refuse '--tx-depth=32: inline needs 64 or more' -t 32 --gpu=cpu inline
 
 # The paper's figures, by row, by experiment, by our name.
 expect 0 out 'R041  T3' --reference r041
