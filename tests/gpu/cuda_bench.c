@@ -22,7 +22,7 @@ static struct db_gpu *runner;
 static void run_kernel(const struct fake_launch *launch)
 {
     static const struct port_kernel *const kernels[] = {
-        &db_clock,   &bench_put,     &bench_round_trip, &bench_rate,  &bench_issue,
+        &db_clock,    &bench_put,     &bench_round_trip, &bench_rate,  &bench_issue,
         &bench_floor, &bench_enqueue, &bench_loaded,     &bench_flood, &bench_single};
     struct db_gpu_shape shape = {launch->ctas, launch->threads, launch->shared_bytes};
     struct db_gpu_grid *grid;
