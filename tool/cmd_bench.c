@@ -83,17 +83,37 @@ static error_t take(int key, char *text, struct argp_state *state)
 
 /* ---- Names ---- */
 
+/* The ids of a row, with commas between. */
+static void join_ids(const struct bench_case *row, char *ids, size_t bytes)
+{
+    size_t used = 0;
+
+    ids[0] = '\0';
+    for (size_t k = 0; k < BENCH_PAPER_MAX && row->paper[k] && used < bytes; k++)
+        used += (size_t)snprintf(ids + used, bytes - used, "%s%s", k ? "," : "", row->paper[k]);
+}
+
+static int longer(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+/* Each column as wide as its longest cell. */
 static void list_cases(FILE *out)
 {
-    for (size_t i = 0; bench_cases[i]; i++) {
-        const struct bench_case *row = bench_cases[i];
-        char ids[64] = "";
-        size_t used = 0;
+    char ids[64];
+    int names = 0, of_ids = 0;
 
-        for (size_t k = 0; k < BENCH_PAPER_MAX && row->paper[k] && used < sizeof(ids); k++)
-            used += (size_t)snprintf(ids + used, sizeof(ids) - used, "%s%s", k ? "," : "",
-                                     row->paper[k]);
-        fprintf(out, "  %-12s %-8s %s\n", row->name, ids, row->summary);
+    for (size_t i = 0; bench_cases[i]; i++) {
+        join_ids(bench_cases[i], ids, sizeof(ids));
+        names = longer(names, bench_cases[i]->name);
+        of_ids = longer(of_ids, ids);
+    }
+    for (size_t i = 0; bench_cases[i]; i++) {
+        join_ids(bench_cases[i], ids, sizeof(ids));
+        fprintf(out, "  %-*s  %-*s  %s\n", names, bench_cases[i]->name, of_ids, ids,
+                bench_cases[i]->summary);
     }
 }
 
@@ -174,8 +194,9 @@ static int run_reference(const struct request *request)
             nearest_offer(&best, upper, bytes, rows[k].experiment);
             nearest_offer(&best, upper, bytes, rows[k].id);
         }
-        fprintf(stderr, "doorbell bench: the paper's figures have no '%s'; the nearest is '%s'\n",
-                typed, best.name ? best.name : "");
+        char words[NEAREST_WORDS_BYTES];
+        fprintf(stderr, "doorbell bench: the paper's figures have no '%s'%s\n", typed,
+                nearest_words(&best, bytes, "", words));
         return STATUS_USAGE;
     }
     return STATUS_PASS;
@@ -216,10 +237,11 @@ static int run_cases(const struct request *request, const char *command)
             continue;
         struct nearest best = NEAREST_NONE;
         offer_cases(&best, request->name[i]);
+        char words[NEAREST_WORDS_BYTES];
         fprintf(stderr,
-                "doorbell bench: unknown experiment '%s'; the nearest is '%s'\n"
+                "doorbell bench: unknown experiment '%s'%s\n"
                 "'doorbell bench --list' lists them.\n",
-                request->name[i], best.name);
+                request->name[i], nearest_words(&best, strlen(request->name[i]), "", words));
         return STATUS_USAGE;
     }
     return (int)bench_run(&(struct bench_plan){

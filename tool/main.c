@@ -58,8 +58,9 @@ static int refuse_command(const char *name)
         nearest_offer(&best, name, strlen(name), "--help");
         nearest_offer(&best, name, strlen(name), "--version");
     }
-    fprintf(stderr, "doorbell: unknown %s '%s'; the nearest is '%s'\n",
-            option ? "option" : "command", name, best.name);
+    char words[NEAREST_WORDS_BYTES];
+    fprintf(stderr, "doorbell: unknown %s '%s'%s\n", option ? "option" : "command", name,
+            nearest_words(&best, strlen(name), "", words));
     fprintf(stderr, "'doorbell --help' lists the commands.\n");
     return STATUS_USAGE;
 }

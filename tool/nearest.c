@@ -5,6 +5,7 @@
  */
 #include "nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Names of commands and options are shorter; of a longer text only this much is compared. */
@@ -46,4 +47,15 @@ void nearest_offer(struct nearest *best, const char *typed, size_t bytes, const 
 
     if (d < best->distance)
         *best = (struct nearest){candidate, d};
+}
+
+const char *nearest_words(const struct nearest *best, size_t bytes, const char *dashes,
+                          char words[NEAREST_WORDS_BYTES])
+{
+    size_t wrong = bytes < 6 ? 1 : bytes / 3; /* a swap, or a third of the letters */
+
+    words[0] = '\0';
+    if (best->name && best->distance <= wrong)
+        snprintf(words, NEAREST_WORDS_BYTES, "; the nearest is '%s%s'", dashes, best->name);
+    return words;
 }

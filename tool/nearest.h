@@ -20,4 +20,11 @@ struct nearest {
  * distance counts insertions, deletions, replacements and swaps of neighbours. */
 void nearest_offer(struct nearest *best, const char *typed, size_t bytes, const char *candidate);
 
+#define NEAREST_WORDS_BYTES 96
+
+/* "; the nearest is 'NAME'", with `dashes` before the name; nothing when the best candidate is too
+ * far from the typed `bytes` bytes to have been meant. Returns `words`. */
+const char *nearest_words(const struct nearest *best, size_t bytes, const char *dashes,
+                          char words[NEAREST_WORDS_BYTES]);
+
 #endif

@@ -100,8 +100,9 @@ static void check_options(const struct argp_option *options, int argc, char **ar
         if (!option)
             option = find_long(builtin_options, name, bytes, &best);
         if (!option) {
-            fprintf(stderr, "%s: unknown option '--%.*s'; the nearest is '--%s'\n", argv[0],
-                    (int)bytes, name, best.name);
+            char words[NEAREST_WORDS_BYTES];
+            fprintf(stderr, "%s: unknown option '--%.*s'%s\n", argv[0], (int)bytes, name,
+                    nearest_words(&best, bytes, "--", words));
             fprintf(stderr, "'%s --help' lists them.\n", argv[0]);
             exit(STATUS_USAGE);
         }

@@ -39,13 +39,21 @@ refuse() {
 }
 
 # What there is, and what is unknown.
-refuse 'timer        X17'
-expect 0 out 'timer        X17' --list
+refuse 'timer          X17'
+expect 0 out 'timer          X17' --list
+# Names, ids and summaries begin in one column each: a row has its two gaps where the longest cells end.
+awk 'NR == 1 { summary = index($0, "what the") } \
+    { if (substr($0, summary - 2, 2) != "  " || substr($0, summary, 1) == " ") exit 1 }' "$work/out" ||
+    fail 'the summaries of --list do not begin in one column'
 expect 0 out 'Usage: doorbell bench' --help
 refuse "unknown experiment 'nul'; the nearest is 'null'" nul
 refuse "unknown experiment 'X18'; the nearest is 'X17'" null X18
 refuse "unknown option '--itres'; the nearest is '--iters'" null --itres 5
 refuse "unknown option '--itres'; the nearest is '--iters'" --size 8 --itres=5 null
+refuse "unknown option '--nope'" --nope null
+grep -q nearest "$work/err" && fail 'a name is suggested for --nope'
+refuse "unknown experiment 'bandwidth'" bandwidth
+grep -q nearest "$work/err" && fail 'an experiment is suggested for bandwidth'
 refuse "invalid option -- 'Z'" null -Z
 refuse '--size=8Q: a size from 1' null -s 8Q
 refuse '--iters and --duration exclude each other' -n 5 null -D 1
