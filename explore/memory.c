@@ -14,7 +14,8 @@ static bool is_gpu_thread(const struct ex_model *model, unsigned agent)
 void ex_touch(struct ex_model *model, unsigned agent, unsigned word, bool write)
 {
     bool any = model->symmetric && agent < EX_DEVICE; /* what one does, each may do */
-    uint8_t bit = any ? (uint8_t)((1u << ex_thread_count(model)) - 1) : (uint8_t)(1u << agent);
+    unsigned all = (1u << ex_thread_count(model)) - 1;
+    uint8_t bit = (uint8_t)(any ? all : 1u << agent);
     uint8_t *last = &model->touched[word];
 
     if (!(*last & bit) || (write && !(model->written[word] & bit))) {
