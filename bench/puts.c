@@ -193,14 +193,12 @@ static enum bench_status reconnect(struct bench *b)
     return transport_connect(b, t, &attr, &puts->pair);
 }
 
-/* An order that does not reach the ring may lose messages: that is no failure of the experiment,
- * and what was measured until then does not count. */
-static enum bench_status lost(struct bench *b, const struct puts_variant *variant)
+enum bench_status puts_lost(struct bench *b, enum db_order order)
 {
     const struct puts *puts = b->state;
     enum bench_status status =
         bench_degrade(b, "%s did not carry a put from a ring in %s, as it may not; no result",
-                      puts_order_name(variant->order), transport_place(puts->ring));
+                      puts_order_name(order), transport_place(puts->ring));
     return bench_worse(status, reconnect(b));
 }
 
@@ -224,7 +222,7 @@ enum bench_status puts_measure(struct bench *b, const struct puts_variant *varia
     }
     bool covered = variant->order >= puts->pair.order;
     if (status == BENCH_FAIL && !covered && !bench_given(b->options, BENCH_OPT_INJECT))
-        return lost(b, variant);
+        return puts_lost(b, variant->order);
     if (status == BENCH_FAIL && valid != BENCH_INVALID)
         return status; /* nothing was measured to its end */
     status = bench_worse(

@@ -53,6 +53,11 @@ const char *puts_order_name(enum db_order order);
 enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);
 void puts_teardown(struct bench *b);
 
+/* An order that does not reach the ring may lose messages: that is no failure of the experiment,
+ * and what was measured until then does not count. Says so, and connects anew: a queue in error is
+ * of no further use. BENCH_DEGRADED, or worse. */
+enum bench_status puts_lost(struct bench *b, enum db_order order);
+
 /* Measures one variant and reports both results. BENCH_DEGRADED, without results, when an order
  * that does not reach the ring lost a message. */
 enum bench_status puts_measure(struct bench *b, const struct puts_variant *variant);

@@ -98,7 +98,7 @@ PORT_KERNEL(bench_put, struct bench_put_args, args)
         put_ordered(args, false, DB_WITHOUT_RECORD);
 }
 
-/* Sends `value` to the other block; system scope is safe wherever the ring lies. */
+/* Sends `value` to the other block. */
 PORT_FN int pass_on(const struct bench_round_trip_args *args, struct db_owner *owner, uint32_t side,
                     uint64_t value)
 {
@@ -108,7 +108,10 @@ PORT_FN int pass_on(const struct bench_round_trip_args *args, struct db_owner *o
         return status;
     db_build_write_value(&owner->here, index, DB_SIGNALED, args->raddr[side], args->rkey[side],
                          value);
-    db_owner_publish(owner, index, index + 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    if (args->order == DB_ORDER_GPU)
+        db_owner_publish(owner, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD);
+    else
+        db_owner_publish(owner, index, index + 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     return DB_OK;
 }
 

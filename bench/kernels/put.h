@@ -47,6 +47,7 @@ struct bench_round_trip_args {
     uint64_t *word[2]; /* that block i polls */
     uint64_t raddr[2]; /* of the other block's word */
     uint32_t rkey[2];
+    uint32_t order; /* enum db_order: GPU or system scope */
     uint64_t first; /* counts start above this: what an earlier launch left */
     uint32_t warmup;
     uint32_t count;

@@ -68,7 +68,7 @@ run() {
     compare "$@"
 }
 
-run one-op R041 R047 R051
+run one-op R041 R043 R047 R051
 run ordering R114 R115 R117
 run inline R216
 run rate R201 R203 R204 R206 R210 R212 R214 R216 R218 R220 R222 R230
