@@ -45,6 +45,19 @@ PORT_CODE void nic_check_ctrl(struct nic *nic, const struct nic_qp *qp,
         nic_diagnose(nic, NIC_DIAG_QPN_MISMATCH, qp->qpn, expected, second);
     if (second & 0xc0)
         nic_diagnose(nic, NIC_DIAG_RESERVED_BITS, qp->qpn, expected, second);
+    /* Behind the signature: two bytes, and bits 4 and 0 of the flags. */
+    uint32_t third = (uint32_t)ctrl->rsvd[0] << 16 | (uint32_t)ctrl->rsvd[1] << 8 | ctrl->flags;
+    if (third & 0xffff11 && third != (NIC_POISON & 0xffffff))
+        nic_diagnose(nic, NIC_DIAG_RESERVED_BITS, qp->qpn, expected, third);
+}
+
+/* The same of a remote address segment. */
+PORT_CODE void nic_check_raddr(struct nic *nic, const struct nic_qp *qp,
+                               const struct m5_raddr_seg *raddr)
+{
+    if (raddr->rsvd.raw != 0 && raddr->rsvd.raw != NIC_POISON)
+        nic_diagnose(nic, NIC_DIAG_RESERVED_BITS, qp->qpn, nic->work.index,
+                     port_host32(raddr->rsvd));
 }
 
 /* Stores of one WQE may become visible one by one, and a 16-byte store in two halves: a half
@@ -149,13 +162,15 @@ PORT_CODE uint32_t nic_decode_payload(struct nic *nic, const struct nic_qp *qp, 
 }
 
 /* The remote address segment, second of the WQE. */
-PORT_FN uint32_t nic_decode_raddr(struct nic *nic)
+PORT_FN uint32_t nic_decode_raddr(struct nic *nic, const struct nic_qp *qp)
 {
     struct nic_work *work = &nic->work;
     const struct m5_raddr_seg *raddr =
         (const struct m5_raddr_seg *)(const void *)(work->wqe + sizeof(struct m5_ctrl_seg));
     if (work->segments < 2)
         return M5_SYN_LOCAL_QP_OP;
+    if (nic->strict.enabled)
+        nic_check_raddr(nic, qp, raddr);
     work->raddr = port_host64(raddr->raddr);
     work->rkey = port_host32(raddr->rkey);
     return 0;

@@ -79,10 +79,10 @@ PORT_CODE uint32_t nic_decode(struct nic *nic, const struct nic_qp *qp, struct n
         return 0;
     case M5_OP_WRITE:
     case M5_OP_WRITE_IMM:
-        syndrome = nic_decode_raddr(nic);
+        syndrome = nic_decode_raddr(nic, qp);
         return syndrome ? syndrome : nic_decode_payload(nic, qp, 2, 0);
     case M5_OP_READ:
-        syndrome = nic_decode_raddr(nic);
+        syndrome = nic_decode_raddr(nic, qp);
         return syndrome ? syndrome : nic_decode_payload(nic, qp, 2, NIC_LOCAL_WRITE);
     case M5_OP_SEND:
     case M5_OP_SEND_IMM:
@@ -91,7 +91,7 @@ PORT_CODE uint32_t nic_decode(struct nic *nic, const struct nic_qp *qp, struct n
     case M5_OP_ATOMIC_FA:
     case M5_OP_ATOMIC_MASKED_CS:
     case M5_OP_ATOMIC_MASKED_FA:
-        syndrome = nic_decode_raddr(nic);
+        syndrome = nic_decode_raddr(nic, qp);
         if (!syndrome)
             syndrome = nic_decode_atomic(&nic->work, atomic);
         if (!syndrome)

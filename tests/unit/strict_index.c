@@ -74,7 +74,7 @@ static void leaking_builder(void)
     rig_destroy(&queue);
 }
 
-/* One byte of a control segment changed by `flip`. */
+/* One byte of a WQE changed by `flip`. */
 static void spoiled(uint64_t index, uint32_t byte, uint8_t flip, enum nic_diag kind)
 {
     struct rig_queue queue;
@@ -126,6 +126,12 @@ int main(void)
         spoiled(indices[i], 6, 0x03, NIC_DIAG_QPN_MISMATCH);
         spoiled(indices[i], 7, 0x40, NIC_DIAG_RESERVED_BITS);
         spoiled(indices[i], 7, 0x80, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 9, 0x01, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 10, 0x80, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 11, 0x01, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 11, 0x10, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 28, 0x01, NIC_DIAG_RESERVED_BITS);
+        spoiled(indices[i], 31, 0x80, NIC_DIAG_RESERVED_BITS);
     }
     rig_expect_clean(&rig);
     rig_stop(&rig);
