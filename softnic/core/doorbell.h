@@ -20,6 +20,26 @@ PORT_CODE void nic_suspect(struct nic *nic, struct nic_qp *qp, enum nic_suspicio
     nic_watch(nic, qp);
 }
 
+/*
+ * Does the doorbell name the next free block, as some programs do, and was everything before it
+ * executed for another doorbell? Then the record says the same, and no WQE has been built there.
+ * The caller watches for faults.
+ */
+PORT_CODE bool nic_names_free_block(const struct nic_qp *qp, struct be32 send)
+{
+    uint32_t index = qp->doorbell_index, done = (uint32_t)qp->sq_done & M5_INDEX_MASK;
+    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
+    const struct m5_ctrl_seg *ctrl =
+        (const struct m5_ctrl_seg *)(const void *)(qp->sq + (qp->sq_done & mask) * M5_BLOCK_BYTES);
+
+    if (index != done || (port_host32(send) & M5_INDEX_MASK) != done)
+        return false;
+    struct be32 first = {port_ld32(&ctrl->opmod_idx_opcode.raw, PORT_RELAXED, PORT_SYSTEM)};
+    struct be32 second = {port_ld32(&ctrl->qpn_ds.raw, PORT_RELAXED, PORT_SYSTEM)};
+    return (port_host32(first) >> 8 & M5_INDEX_MASK) != index ||
+           port_host32(second) >> 8 != qp->qpn;
+}
+
 /* A suspicion that lasted. */
 PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
 {
@@ -27,8 +47,9 @@ PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
     nic_touch(nic, NIC_TOUCH_SEND_RING);
     struct be32 send = {port_ld32(&qp->record->send.raw, PORT_RELAXED, PORT_SYSTEM)};
     struct be32 receive = {port_ld32(&qp->record->receive.raw, PORT_RELAXED, PORT_SYSTEM)};
+    bool innocent = qp->suspicion == NIC_SUSPECT_STALE && nic_names_free_block(qp, send);
     nic_touch(nic, NIC_TOUCH_NOTHING);
-    uint32_t suspicion = qp->suspicion;
+    uint32_t suspicion = innocent ? NIC_NO_SUSPICION : qp->suspicion;
 
     qp->suspicion = NIC_NO_SUSPICION;
     if (suspicion == NIC_SUSPECT_UNRUNG)

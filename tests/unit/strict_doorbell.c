@@ -78,6 +78,33 @@ static void rung_short(void)
     rig_stop(&rig);
 }
 
+/* A program that names the next free block, and whose WQE another queue's doorbell had executed:
+ * the device has not seen it bring work, and still has nothing to say. */
+static void rung_for_nothing(void)
+{
+    struct nic_strict strict = {0};
+    struct rig_queue queue, other;
+    struct wqe wqe;
+
+    start(&strict);
+    uint32_t page = rig_uar(&rig);
+    rig_loop(&rig, &queue, page, 0, 2);
+    rig_loop(&rig, &other, page, 1, 2);
+    for (int i = 0; i < 10; i++) {
+        rig_build(&queue, &wqe, 0, 64);
+        uint64_t index = rig_put(&queue, &wqe);
+        rig_record(&queue, queue.posted);
+        rig_build(&other, &wqe, 0, 128);
+        rig_expect(&other, rig_post(&other, &wqe));
+        rig_expect(&queue, index);
+        rig_ring(&queue, queue.posted);
+        rig_expect_clean(&rig);
+    }
+    rig_destroy(&other);
+    rig_destroy(&queue);
+    rig_stop(&rig);
+}
+
 /* ---- A doorbell for nobody ---- */
 
 static void expect_qpn_diag(uint32_t qpn)
@@ -217,6 +244,7 @@ int main(void)
 
     never_rung();
     rung_short();
+    rung_for_nothing();
     wrong_qpn();
     all_arrive(&scan, true);
     all_arrive(&scan, false);
