@@ -125,6 +125,19 @@ PORT_FN int order_post(const struct order_args *args, const struct share_op *op,
     return DB_OK;
 }
 
+/* One status for all lanes of a warp, the first that failed: a lane whose WQE completed before the
+ * queue failed must not post on alone. */
+PORT_FN int order_agree(uint32_t mask, int status)
+{
+    int first = DB_OK;
+    for (uint32_t left = mask; left; left &= left - 1) {
+        int other =
+            (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, port_first_lane(left));
+        first = first ? first : other;
+    }
+    return first;
+}
+
 /* Fetch-and-add fills a block to its last segment. */
 PORT_FN int order_run(const struct order_args *args)
 {
@@ -148,6 +161,8 @@ PORT_FN int order_run(const struct order_args *args)
         }
         if (!status)
             status = share_wait(end->qp, args->way, index);
+        if (args->way == SHARE_WARP)
+            status = order_agree(share_mask(SHARE_WARP, end->qp->depth), status);
         if (status)
             return status;
     }
