@@ -224,7 +224,7 @@ uint64_t ex_atomic(struct ex_model *model, struct ex_state *state, unsigned thre
 
     if (stores) {
         const struct ex_node *node = ex_node(model, t->node);
-        ex_guard(model, word, node->holds, op->kind == PORT_OP_CAS && op->a == 0 && op->b == 1);
+        ex_guard(model, word, node->holds, ex_takes_lock(op));
         make_room(model, state, word, at + 1);
     }
     struct ex_store read = *ex_store_at(model, state->word[word], at);

@@ -231,6 +231,12 @@ uint32_t ex_floor_of_store(struct ex_model *model, uint32_t floor, uint32_t hand
 
 void ex_touch(struct ex_model *model, unsigned agent, unsigned word, bool write);
 
+/* Does the operation take a lock, if the word is one? */
+static inline bool ex_takes_lock(const struct port_op *op)
+{
+    return op->kind == PORT_OP_CAS && op->a == 0 && op->b == 1;
+}
+
 /* A write is seen by an agent that holds `holds`; `keeps_rule` where it takes or gives back a lock
  * as one does. */
 void ex_guard(struct ex_model *model, unsigned word, uint8_t holds, bool keeps_rule);

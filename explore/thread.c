@@ -124,15 +124,10 @@ static unsigned fenced_word(struct ex_model *model, const struct ex_node *fence)
 
 /* ---- Locks ---- */
 
-static bool takes_lock(const struct port_op *op)
-{
-    return op->kind == PORT_OP_CAS && op->a == 0 && op->b == 1;
-}
-
 /* A word is a lock when somebody takes it like one. */
 static void note_lock(struct ex_model *model, const struct ex_node *node)
 {
-    if (!takes_lock(&node->op) || model->lock[node->word] || model->lock_count == 8 ||
+    if (!ex_takes_lock(&node->op) || model->lock[node->word] || model->lock_count == 8 ||
         model->config.unreduced)
         return;
     model->lock[node->word] = ++model->lock_count;
@@ -147,7 +142,7 @@ static uint8_t holds_after(const struct ex_model *model, const struct ex_node *n
 {
     unsigned lock = node->word == EX_NO_WORD ? 0 : model->lock[node->word];
 
-    if (lock && takes_lock(&node->op) && result == 0)
+    if (lock && ex_takes_lock(&node->op) && result == 0)
         return node->holds | (uint8_t)(1u << (lock - 1));
     if (lock && node->op.kind == PORT_OP_STORE)
         return node->holds & (uint8_t) ~(1u << (lock - 1));

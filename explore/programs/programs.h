@@ -73,6 +73,13 @@ enum ex_forwarded_variant {
     EX_FORWARDED_NO_FENCE, /* it rings without a barrier */
 };
 
+/* An empty ring of one producer, with the words that its threads and its worker touch. */
+struct db_ring;
+struct db_descriptor;
+struct db_ring_progress;
+void ex_ring_add(struct ex_model *model, struct db_ring *ring, struct db_descriptor *slots,
+                 uint32_t depth, struct db_ring_progress *progress);
+
 /* Producers, a ring of two descriptors and the proxy's worker. */
 extern const struct ex_program ex_proxy;
 enum ex_proxy_variant {

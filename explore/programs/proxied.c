@@ -64,27 +64,10 @@ static void set_up(struct ex_model *model, void *object)
     struct db_ring *ring = &memory->ring;
     unsigned variant = model->config.variant;
 
-    *ring = (struct db_ring){
-        .slots = (uint8_t *)memory->slots,
-        .progress = &memory->progress,
-        .many = &ring->shared,
-        .timeout_ns = UINT64_MAX,
-        .depth = DEPTH,
-        .producers = variant == EX_PROXIED_ONE ? DB_ONE_PRODUCER : DB_MANY_PRODUCERS,
-        .baseline = variant == EX_PROXIED_BASELINE,
-    };
+    ex_ring_add(model, ring, memory->slots, DEPTH, &memory->progress);
+    ring->producers = variant == EX_PROXIED_ONE ? DB_ONE_PRODUCER : DB_MANY_PRODUCERS;
+    ring->baseline = variant == EX_PROXIED_BASELINE;
     memory->qp.ring = ring;
-    for (unsigned i = 0; i < DEPTH; i++) {
-        for (unsigned half = 0; half < 2; half++)
-            ex_word_add(model, &memory->slots[i].half[half], EX_HOST_MEMORY, EX_FLIPPED, 0,
-                        "slot[%u].half%u", i, half);
-    }
-    ex_word_add(model, &memory->progress.posted, EX_HOST_MEMORY, EX_NUMBER, 0, "posted");
-    ex_word_add(model, &memory->progress.completed, EX_HOST_MEMORY, EX_NUMBER, 0, "completed");
-    ex_word_add(model, &memory->progress.error, EX_HOST_MEMORY, EX_NUMBER, 0, "error");
-    ex_word_add(model, &ring->shared.reserved, EX_GPU_MEMORY, EX_NUMBER, 0, "reserved");
-    ex_word_add(model, &ring->shared.seen, EX_GPU_MEMORY, EX_NUMBER, 0, "seen");
-    ex_word_add(model, &ring->shared.broken, EX_GPU_MEMORY, EX_NUMBER, 0, "broken");
     for (unsigned i = 0; i < operation_count(&model->config); i++) {
         ex_word_add(model, &memory->source[i], model->config.ring, EX_NUMBER, 0, "source[%u]", i);
         ex_word_add(model, &memory->target[i], EX_HOST_MEMORY, EX_NUMBER, 0, "target[%u]", i);

@@ -41,26 +41,9 @@ static void set_up(struct ex_model *model, void *object)
     struct memory *memory = object;
     struct db_ring *ring = &memory->ring;
 
-    *ring = (struct db_ring){
-        .slots = (uint8_t *)memory->slots,
-        .progress = &memory->progress,
-        .many = &ring->shared,
-        .timeout_ns = UINT64_MAX,
-        .depth = DEPTH,
-        .producers = variants[model->config.variant].steps & DB_RING_ATOMIC ? DB_MANY_PRODUCERS
-                                                                            : DB_ONE_PRODUCER,
-    };
-    for (unsigned i = 0; i < DEPTH; i++) {
-        for (unsigned half = 0; half < 2; half++)
-            ex_word_add(model, &memory->slots[i].half[half], EX_HOST_MEMORY, EX_FLIPPED, 0,
-                        "slot[%u].half%u", i, half);
-    }
-    ex_word_add(model, &memory->progress.posted, EX_HOST_MEMORY, EX_NUMBER, 0, "posted");
-    ex_word_add(model, &memory->progress.completed, EX_HOST_MEMORY, EX_NUMBER, 0, "completed");
-    ex_word_add(model, &memory->progress.error, EX_HOST_MEMORY, EX_NUMBER, 0, "error");
-    ex_word_add(model, &ring->shared.reserved, EX_GPU_MEMORY, EX_NUMBER, 0, "reserved");
-    ex_word_add(model, &ring->shared.seen, EX_GPU_MEMORY, EX_NUMBER, 0, "seen");
-    ex_word_add(model, &ring->shared.broken, EX_GPU_MEMORY, EX_NUMBER, 0, "broken");
+    ex_ring_add(model, ring, memory->slots, DEPTH, &memory->progress);
+    ring->producers = variants[model->config.variant].steps & DB_RING_ATOMIC ? DB_MANY_PRODUCERS
+                                                                             : DB_ONE_PRODUCER;
     for (unsigned i = 0; i < message_count(&model->config); i++) {
         ex_word_add(model, &memory->source[i], model->config.ring, EX_NUMBER, 0, "source[%u]", i);
         ex_word_add(model, &memory->target[i], EX_HOST_MEMORY, EX_NUMBER, 0, "target[%u]", i);
