@@ -14,11 +14,9 @@
 PORT_CODE void nic_fetch_blocks(struct nic *nic, const struct nic_qp *qp, uint32_t first,
                                 uint32_t count)
 {
-    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
     nic_touch(nic, NIC_TOUCH_SEND_RING);
     for (uint32_t i = first; i < first + count; i++)
-        dma_fetch_block(nic->work.wqe + (size_t)i * M5_BLOCK_BYTES,
-                        qp->sq + ((qp->sq_done + i) & mask) * M5_BLOCK_BYTES);
+        dma_fetch_block(nic->work.wqe + (size_t)i * M5_BLOCK_BYTES, nic_sq_block(qp, i));
     nic_touch(nic, NIC_TOUCH_NOTHING);
 }
 

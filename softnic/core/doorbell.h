@@ -28,9 +28,7 @@ PORT_CODE void nic_suspect(struct nic *nic, struct nic_qp *qp, enum nic_suspicio
 PORT_CODE bool nic_names_free_block(const struct nic_qp *qp, struct be32 send)
 {
     uint32_t index = qp->doorbell_index, done = (uint32_t)qp->sq_done & M5_INDEX_MASK;
-    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
-    const struct m5_ctrl_seg *ctrl =
-        (const struct m5_ctrl_seg *)(const void *)(qp->sq + (qp->sq_done & mask) * M5_BLOCK_BYTES);
+    const struct m5_ctrl_seg *ctrl = (const struct m5_ctrl_seg *)(const void *)nic_sq_block(qp, 0);
 
     if (index != done || (port_host32(send) & M5_INDEX_MASK) != done)
         return false;

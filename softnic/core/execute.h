@@ -125,8 +125,7 @@ PORT_FN uint32_t nic_respond(struct nic *nic, struct nic_qp *peer, const struct 
 
 PORT_FN void nic_prefetch_block(const struct nic_qp *qp, uint32_t ahead)
 {
-    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
-    port_prefetch(qp->sq + ((qp->sq_done + ahead) & mask) * M5_BLOCK_BYTES, false);
+    port_prefetch(nic_sq_block(qp, ahead), false);
 }
 
 /* Executes the next WQE. Returns false when the queue has to wait. */

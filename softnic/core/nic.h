@@ -308,4 +308,11 @@ struct nic {
     struct nic_work work;           /* the send WQE at work */
 };
 
+/* Where a block lies that is `ahead` blocks behind the next one to execute. */
+PORT_FN uint8_t *nic_sq_block(const struct nic_qp *qp, uint32_t ahead)
+{
+    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
+    return qp->sq + ((qp->sq_done + ahead) & mask) * M5_BLOCK_BYTES;
+}
+
 #endif

@@ -51,10 +51,9 @@ PORT_FN void nic_fetch_delay(struct nic *nic)
 /* Overwrites executed blocks. They are the device's until the CQE that retires them is written. */
 DMA_CODE void nic_poison(struct nic_qp *qp, uint32_t blocks)
 {
-    uint64_t mask = (1ull << qp->sq_depth_log2) - 1;
     uint64_t word = (uint64_t)NIC_POISON << 32 | NIC_POISON;
     for (uint32_t i = 0; i < blocks; i++) {
-        uint8_t *at = qp->sq + ((qp->sq_done + i) & mask) * M5_BLOCK_BYTES;
+        uint8_t *at = nic_sq_block(qp, i);
         for (uint32_t byte = 0; byte < M5_BLOCK_BYTES; byte += 8)
             *(volatile dma_word *)(at + byte) = word;
     }
