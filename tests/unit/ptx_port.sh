@@ -20,7 +20,7 @@ failures=0
 # to parameters are left out.
 instructions() {
     sed -n "/^\.visible \.entry $2(/,/^}/p" "$work/$1.ptx" |
-        grep -oE '(ld|st|atom|fence|bar|shfl|prefetch)\.[a-zA-Z0-9_.]+|%(laneid|globaltimer|clock64)' |
+        grep -oE '(ld|st|atom|fence|bar|shfl|prefetch|nanosleep)\.[a-zA-Z0-9_.]+|%(laneid|globaltimer|clock64)' |
         grep -v '^[ls][dt]\.param'
 }
 
@@ -72,8 +72,8 @@ for arch in 80 90 100; do
         st.relaxed.sys.global.v2.u64 st.relaxed.sys.global.v2.u64 st.relaxed.sys.global.v2.u64 \
         $release.gpu st.relaxed.gpu.global.u32 $release.gpu st.mmio.relaxed.sys.global.u64
 
-    # The wait, after a prefetch, polls with an acquire and looks at the timer.
-    for part in 'ld\.acquire\.gpu\.global\.u64' '%globaltimer' 'prefetch\.global\.L2'; do
+    # The wait, after a prefetch, polls with an acquire, looks at the timer and lets other lanes go on.
+    for part in 'ld\.acquire\.gpu\.global\.u64' '%globaltimer' 'prefetch\.global\.L2' 'nanosleep\.u32'; do
         if ! instructions "$arch" ptx_wait | grep -q "$part"; then
             echo "sm_$arch ptx_wait: no $part" >&2
             failures=$((failures + 1))

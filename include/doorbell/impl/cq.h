@@ -149,14 +149,9 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
             port_fence(PORT_ACQUIRE, PORT_GPU);
             return port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) > index ? DB_OK : status;
         }
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return DB_ERROR_TIMEOUT;
-        }
-        port_pause();
+        if (port_timed_out(polls, qp->timeout_ns, &deadline))
+            return DB_ERROR_TIMEOUT;
+        db_pause(shared);
     }
 }
 

@@ -14,7 +14,8 @@
  *   - words that another agent reads or writes are touched only through port_ operations, always
  *     with the same size; plain loads are for constants fixed at set-up;
  *   - every unbounded loop is a port_wait_*, or calls port_pause() once in each failed iteration,
- *     which changes no local state;
+ *     which changes no local state. It lets the other lanes of a warp go on;
+ *     port_pause_for_device() need not;
  *   - order and scope are literals, so that they fold;
  *   - warp code names its mask; nothing relies on implicit lockstep;
  *   - state lives in arguments, on the stack or in the queue.
@@ -47,6 +48,20 @@ enum port_order {
 #else
 #include "port_cpu.h"
 #endif
+
+/* port_pause() where only a NIC or a CPU is waited for, which needs nothing of the other lanes. */
+#ifndef port_pause_for_device
+#define port_pause_for_device() port_pause()
+#endif
+
+/* ---- Byte order ---- */
+
+/* port_bswap32() for values that are literals where it is called: nvcc folds shifts, and does not
+ * look through a permutation of bytes. */
+PORT_FN uint32_t port_bswap32_literal(uint32_t value)
+{
+    return value >> 24 | (value >> 8 & 0xff00) | (value & 0xff00) << 8 | value << 24;
+}
 
 /* ---- Byte order as a type ---- */
 
@@ -89,6 +104,19 @@ PORT_FN uint64_t port_host64(struct be64 wire)
  * of a line that is not in the cache, so it must be rare, and the deadline stays exact to
  * microseconds. */
 #define PORT_POLLS_PER_CLOCK 64
+
+/* After failed poll number `polls`, from 1 on: have `timeout_ns` passed since the first look at the
+ * clock? `*deadline` is 0 before that look. */
+PORT_FN bool port_timed_out(uint32_t polls, uint64_t timeout_ns, uint64_t *deadline)
+{
+    if (polls % PORT_POLLS_PER_CLOCK != 0)
+        return false;
+    uint64_t now = port_now_ns();
+    if (*deadline != 0)
+        return now > *deadline;
+    *deadline = now + timeout_ns;
+    return false;
+}
 
 /*
  * Blocks until *word == want, or until port_now_ns() passes deadline_ns. Returns 0, or -1 when the

@@ -242,11 +242,20 @@ PORT_FN void port_compiler_barrier(void)
     asm volatile("" ::: "memory");
 }
 
-/* A polling loop's failed iteration. Nothing to do: a poll waits for the L2 or for PCIe, the SM
- * runs other warps meanwhile, and a sleep would only make the wait's end late. */
+/*
+ * A polling loop's failed iteration: the other lanes of the warp go on. The compiler does not see
+ * to it. It puts a YIELD into innermost loops alone, so a lane that polled for a completion in a
+ * loop around another one kept the lane that held the CQ's lock from running, for ever (H200,
+ * CUDA 13.0).
+ */
 PORT_FN void port_pause(void)
 {
+    asm volatile("nanosleep.u32 0;");
 }
+
+/* Nothing to do: a poll waits for the L2 or for PCIe, and the SM runs other warps meanwhile. What a
+ * poll takes beyond that, a put and its completion take two or three times. */
+#define port_pause_for_device() ((void)0)
 
 /* ---- Warp primitives ---- */
 

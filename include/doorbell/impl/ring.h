@@ -89,23 +89,20 @@ PORT_FN int db_ring_status(const struct db_ring *ring)
  * so is a look. */
 #define DB_RING_POLLS_PER_LOOK 16
 
-/* After a failed poll: DB_OK to go on, the ring's failure, or DB_ERROR_TIMEOUT. `*deadline` is 0
- * until the clock was first looked at. */
-PORT_FN int db_ring_go_on(const struct db_ring *ring, uint32_t polls, uint64_t *deadline)
+/* After a failed poll: DB_OK to go on, the ring's failure, or DB_ERROR_TIMEOUT. `shared`: the
+ * worker may wait for another lane of the warp. `*deadline` is 0 until the clock was first looked
+ * at. */
+PORT_FN int db_ring_go_on(const struct db_ring *ring, bool shared, uint32_t polls,
+                          uint64_t *deadline)
 {
     if (polls % DB_RING_POLLS_PER_LOOK == 0) {
         int status = db_ring_status(ring);
         if (status)
             return status;
     }
-    if (polls % PORT_POLLS_PER_CLOCK == 0) {
-        uint64_t now = port_now_ns();
-        if (*deadline == 0)
-            *deadline = now + ring->timeout_ns;
-        else if (now > *deadline)
-            return DB_ERROR_TIMEOUT;
-    }
-    port_pause();
+    if (port_timed_out(polls, ring->timeout_ns, deadline))
+        return DB_ERROR_TIMEOUT;
+    db_pause(shared);
     return DB_OK;
 }
 
@@ -139,7 +136,7 @@ PORT_COLD struct db_ring_room db_ring_wait_posted(const struct db_ring_progress 
                               : port_ld64(&progress->posted, PORT_RELAXED, PORT_SYSTEM);
         if (room.posted >= least)
             return room;
-        room.status = db_ring_go_on(&ring, polls, &deadline);
+        room.status = db_ring_go_on(&ring, acquire, polls, &deadline);
         if (room.status)
             return room;
     }
@@ -294,12 +291,13 @@ PORT_FN int db_ring_push_warp(struct db_ring *ring, uint32_t mask, struct db_des
  */
 PORT_FN int db_ring_wait(const struct db_ring *ring, uint64_t index)
 {
+    bool shared = ring->producers != DB_ONE_PRODUCER;
     uint64_t deadline = 0;
     /* Acquire: pairs with the release in db_ring_publish_completed(); what the NIC wrote for the
      * operation is visible. */
     for (uint32_t polls = 1;
          port_ld64(&ring->progress->completed, PORT_ACQUIRE, PORT_SYSTEM) <= index; polls++) {
-        int status = db_ring_go_on(ring, polls, &deadline);
+        int status = db_ring_go_on(ring, shared, polls, &deadline);
         if (status)
             return status;
     }

@@ -71,14 +71,9 @@ PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
         int status = db_qp_status(qp);
         if (status)
             return status;
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return DB_ERROR_TIMEOUT;
-        }
-        port_pause();
+        if (port_timed_out(polls, qp->timeout_ns, &deadline))
+            return DB_ERROR_TIMEOUT;
+        db_pause(shared);
     }
 }
 

@@ -10,11 +10,8 @@
  *
  * A warp that posts together has one lane claim and publish for all (device_shared.h, _warp calls).
  *
- * Lanes of one warp may wait for each other here, for the lock or for a turn. That they get on
- * rests on a GPU's independent scheduling of its threads and on what the compiler makes of the
- * loops: with the deadline of these waits in a function of its own, 32 lanes at the lock never
- * ended on an H200 (driver 580, CUDA 13.0). Whoever changes a loop runs `doorbell bench rate` on a
- * GPU.
+ * Lanes of one warp may wait for each other here, for the lock or for a turn: port_pause() lets the
+ * one that is waited for go on.
  */
 #ifndef DOORBELL_IMPL_SQ_SHARED_H
 #define DOORBELL_IMPL_SQ_SHARED_H
@@ -28,13 +25,8 @@ PORT_COLD int db_wait_lock(struct db_qp *qp)
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1; port_cas64(&qp->post.lock, 0, 1) != 0; polls++) {
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return DB_ERROR_TIMEOUT;
-        }
+        if (port_timed_out(polls, qp->timeout_ns, &deadline))
+            return DB_ERROR_TIMEOUT;
         port_pause();
     }
     return DB_OK;
@@ -152,13 +144,13 @@ PORT_FN void db_publish_handoff(struct db_qp *qp, uint64_t index, uint32_t block
 /* The patient part of a wait for the turn. Statuses as db_publish_ticket(). */
 PORT_COLD int db_wait_turn(struct db_qp *qp, uint64_t index)
 {
-    uint64_t deadline = port_now_ns() + qp->timeout_ns;
+    uint64_t deadline = 0;
     /* Acquire: as in db_publish_ticket(). */
     for (uint32_t polls = 1; db_published(qp, PORT_ACQUIRE).end != index; polls++) {
         int status = db_qp_status(qp);
         if (status)
             return status;
-        if (polls % PORT_POLLS_PER_CLOCK == 0 && port_now_ns() > deadline)
+        if (port_timed_out(polls, qp->timeout_ns, &deadline))
             return db_give_up(qp);
         port_pause();
     }
@@ -214,13 +206,8 @@ PORT_FN int db_wait_published(struct db_qp *qp)
         int status = db_qp_status(qp);
         if (status)
             return status;
-        if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            if (deadline == 0)
-                deadline = now + qp->timeout_ns;
-            else if (now > deadline)
-                return DB_ERROR_TIMEOUT;
-        }
+        if (port_timed_out(polls, qp->timeout_ns, &deadline))
+            return DB_ERROR_TIMEOUT;
         port_pause();
     }
     return DB_OK;
