@@ -74,7 +74,7 @@ static int poll(struct db_pair *pair)
 {
     struct db_error why;
 
-    pair->completed = db_cq_poll(&pair->direct, false, PORT_ACQUIRE);
+    pair->completed = db_cq_poll(&pair->direct, DB_ALL_BLOCKS, false, PORT_ACQUIRE);
     if (db_qp_error(&pair->direct, &why) != DB_ERROR_IO)
         return 0;
     pair->completed = db_index_extend(pair->completed, why.index);

@@ -52,7 +52,7 @@ static void late(uint32_t before, uint32_t load, uint32_t count)
     work(before);
     stall_at = load;
     to_post = count;
-    uint64_t seen = db_cq_poll(qp, true, PORT_ACQUIRE);
+    uint64_t seen = db_cq_poll(qp, DB_ALL_BLOCKS, true, PORT_ACQUIRE);
     CHECK(stall_at == 0, "a poll makes fewer than %u loads", load);
     order_weak_leave();
 
@@ -61,8 +61,8 @@ static void late(uint32_t before, uint32_t load, uint32_t count)
     CHECK(seen <= done && told <= done,
           "%u complete, %u more after load %u: the poll saw %llu and told %llu", before, count,
           load, (unsigned long long)seen, (unsigned long long)told);
-    CHECK(db_cq_poll(qp, true, PORT_ACQUIRE) == done, "the next poll does not see %llu",
-          (unsigned long long)done);
+    CHECK(db_cq_poll(qp, DB_ALL_BLOCKS, true, PORT_ACQUIRE) == done,
+          "the next poll does not see %llu", (unsigned long long)done);
 }
 
 int main(void)

@@ -73,14 +73,16 @@ PORT_FN uint64_t db_cq_poll_collapsed(struct db_qp *qp, enum port_order order)
     return known > behind ? known - behind : 0;
 }
 
-/* Takes every CQE that is there. The caller holds done.lock or owns the queue. */
-PORT_FN void db_cq_drain(struct db_qp *qp, enum port_order order)
+/* Takes the CQEs that are there, until `want` blocks are complete: a CQE that has not come is read
+ * over PCIe where the CQ lies in host memory. The caller holds done.lock or, when `shared` is
+ * false, is the only one that uses the queue. */
+PORT_FN void db_cq_drain(struct db_qp *qp, uint64_t want, bool shared, enum port_order order)
 {
     uint64_t consumed = port_ld64(&qp->done.consumed, PORT_RELAXED, PORT_GPU);
     uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     uint64_t first = consumed;
 
-    for (;;) {
+    while (completed < want) {
         const uint8_t *cqe = qp->cq + (consumed & (qp->cq_depth - 1)) * sizeof(struct m5_cqe);
         struct db_cqe_tail tail = db_cqe_load(cqe, order);
         uint32_t lap = (consumed & qp->cq_depth) != 0;
@@ -105,18 +107,21 @@ PORT_FN void db_cq_drain(struct db_qp *qp, enum port_order order)
               PORT_RELAXED, PORT_SYSTEM);
     /* Release: pairs with the acquire of db_wait(); what this thread acquired from the device, the
      * thread that sees `completed` has too. */
-    port_st64(&qp->done.completed, completed, PORT_RELEASE, PORT_GPU);
+    port_st64(&qp->done.completed, completed, shared ? PORT_RELEASE : PORT_RELAXED, PORT_GPU);
 }
 
-/* One step of progress; never blocks. Returns how many blocks are complete, with everything that
- * their completion stands for visible. `shared` is a literal: false when the calling thread is the
- * only one that uses the queue. */
-PORT_FN uint64_t db_cq_poll(struct db_qp *qp, bool shared, enum port_order order)
+/* As many blocks as there can be: for a poll that takes every CQE. */
+#define DB_ALL_BLOCKS UINT64_MAX
+
+/* One step of progress, as far as `want` blocks; never blocks. Returns how many blocks are
+ * complete, with everything that their completion stands for visible. `shared` is a literal: false
+ * when the calling thread is the only one that uses the queue. */
+PORT_FN uint64_t db_cq_poll(struct db_qp *qp, uint64_t want, bool shared, enum port_order order)
 {
     if (qp->cq_collapsed)
         return db_cq_poll_collapsed(qp, order);
     if (!shared) {
-        db_cq_drain(qp, order);
+        db_cq_drain(qp, want, false, order);
         return port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     }
     /* Whoever fails to get the lock leaves the progress to its holder. */
@@ -124,7 +129,7 @@ PORT_FN uint64_t db_cq_poll(struct db_qp *qp, bool shared, enum port_order order
         port_cas64(&qp->done.lock, 0, 1) == 0) {
         /* Acquire: pairs with the release of the unlock below. */
         port_fence(PORT_ACQUIRE, PORT_GPU);
-        db_cq_drain(qp, order);
+        db_cq_drain(qp, want, true, order);
         port_st64(&qp->done.lock, 0, PORT_RELEASE, PORT_GPU);
     }
     /* Acquire: pairs with the release in db_cq_drain(). */
@@ -140,7 +145,7 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
-        if (db_cq_poll(qp, shared, order) > index)
+        if (db_cq_poll(qp, index + 1, shared, order) > index)
             return DB_OK;
         int status = db_qp_status(qp);
         if (status) {

@@ -66,7 +66,7 @@ PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
-        if (db_has_room(qp, end, db_cq_poll(qp, shared, PORT_ACQUIRE)))
+        if (db_has_room(qp, end, db_cq_poll(qp, DB_ALL_BLOCKS, shared, PORT_ACQUIRE)))
             return DB_OK;
         int status = db_qp_status(qp);
         if (status)
