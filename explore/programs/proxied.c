@@ -157,16 +157,16 @@ static void run_one(struct memory *memory)
     db_ring_take(&ring, &memory->ring);
     qp.ring = &ring;
     ex_check(db_put_value(&qp, 0, TARGETS, VALUE, &index) == DB_OK, "the put succeeds");
-    ex_step(1u << 24 | ring.own.next << 8 | ring.own.seen);
+    ex_step(1u << 24 | ring.own.next << 8 | ring.own.limit);
     store_payload(memory, 1);
     ex_check(db_put(&qp, 8, TARGETS, 8, SOURCES, 8, &index) == DB_OK, "the put succeeds");
-    ex_step(2u << 24 | ring.own.next << 8 | ring.own.seen);
+    ex_step(2u << 24 | ring.own.next << 8 | ring.own.limit);
     ex_check(db_fetch_add(&qp, 16, SUMS, 16, OLDS, ADDEND, &index) == DB_OK, "the add succeeds");
-    ex_step(3u << 24 | ring.own.next << 8 | ring.own.seen);
+    ex_step(3u << 24 | ring.own.next << 8 | ring.own.limit);
     store_payload(memory, 3);
     ex_check(db_put_imm(&qp, 24, TARGETS, 24, SOURCES, 8, IMMEDIATE, &index) == DB_OK,
              "the put succeeds");
-    ex_step(4u << 24 | ring.own.next << 8 | ring.own.seen);
+    ex_step(4u << 24 | ring.own.next << 8 | ring.own.limit);
     ex_check(db_flush(&qp) == DB_OK, "the wait succeeds");
     ex_step(5u << 24);
     look_at_target(memory, 0);

@@ -94,7 +94,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
 {
     struct memory *memory = object;
     struct db_ring *ring = &memory->ring;
-    struct db_ring_own own = {0, 0};
+    struct db_ring_own own = ring->own;
     uint32_t steps = variants[config->variant].steps;
     uint64_t index = 0;
 
@@ -105,7 +105,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     for (unsigned i = 0; i < config->messages; i++) {
         unsigned at = thread * config->messages + i;
         struct db_descriptor d = db_descriptor_value(DB_RING_VALUE, 0, at * 8, 100 + at);
-        ex_step(i | own.next << 8 | own.seen << 16);
+        ex_step(i | own.next << 8 | own.limit << 16);
         if (variants[config->variant].from_memory) {
             port_st64(&memory->source[at], 100 + at, PORT_RELAXED, PORT_GPU);
             d = db_descriptor_memory(DB_RING_PUT, 0, 0, at * 8, 0, at * 8, 8);

@@ -15,6 +15,7 @@ void ex_ring_add(struct ex_model *model, struct db_ring *ring, struct db_descrip
         .many = &ring->shared,
         .timeout_ns = UINT64_MAX,
         .depth = depth,
+        .own = {.next = 0, .limit = depth},
     };
     for (unsigned i = 0; i < depth; i++) {
         for (unsigned half = 0; half < 2; half++)

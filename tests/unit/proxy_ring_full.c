@@ -113,11 +113,13 @@ static void told(enum db_producers producers, uint64_t word, int want)
 static void too_many(void)
 {
     uint64_t index;
+    int status = DB_OK;
 
     start(DB_MANY_PRODUCERS, TIMEOUT_NS);
-    CHECK(db_ring_reserve(&ring, NULL, DEPTH + 1, DB_RING_SHARED, &index) == DB_ERROR_INVALID,
+    CHECK(!db_ring_reserve(&ring, NULL, DEPTH + 1, DB_RING_SHARED, &index, &status) &&
+              status == DB_ERROR_INVALID,
           "more slots than there are were reserved");
-    CHECK(db_ring_reserve(&ring, NULL, DEPTH, DB_RING_SHARED, &index) == DB_OK && index == 3,
+    CHECK(db_ring_reserve(&ring, NULL, DEPTH, DB_RING_SHARED, &index, &status) && index == 3,
           "all slots at once");
 }
 

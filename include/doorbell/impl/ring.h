@@ -37,8 +37,8 @@ enum db_producers {
 
 /* What the one producer knows. No other thread reads it, so its accesses are plain. */
 struct db_ring_own {
-    uint64_t next; /* index of the next descriptor */
-    uint64_t seen; /* progress->posted as it was read last */
+    uint64_t next;  /* index of the next descriptor */
+    uint64_t limit; /* slots below are free, by progress->posted as it was read last */
 };
 
 /* What many producers share. */
@@ -150,22 +150,22 @@ PORT_FN struct db_ring_room db_ring_wait_room(const struct db_ring *ring, uint64
                                acquire);
 }
 
-PORT_FN int db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *own, uint32_t count,
-                                uint32_t steps, uint64_t *first)
+PORT_FN bool db_ring_reserve_own(const struct db_ring *ring, struct db_ring_own *own,
+                                 uint32_t count, uint32_t steps, uint64_t *first, int *status)
 {
-    uint64_t end = own->next + count, seen = own->seen;
     *first = own->next;
     if (steps & DB_RING_READ)
-        seen = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM);
-    if (PORT_UNLIKELY(end > seen + ring->depth)) {
-        struct db_ring_room room = db_ring_wait_room(ring, end, false);
+        own->limit = port_ld64(&ring->progress->posted, PORT_RELAXED, PORT_SYSTEM) + ring->depth;
+    /* At most the ring's slots are free, so 32 bits tell how many. */
+    if (PORT_UNLIKELY((uint32_t)(own->limit - own->next) < count)) {
+        struct db_ring_room room = db_ring_wait_room(ring, own->next + count, false);
+        *status = room.status;
         if (room.status)
-            return room.status;
-        seen = room.posted;
+            return false;
+        own->limit = room.posted + ring->depth;
     }
-    own->next = end;
-    own->seen = seen;
-    return DB_OK;
+    own->next += count;
+    return true;
 }
 
 PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t steps,
@@ -198,15 +198,18 @@ PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t 
 }
 
 /*
- * Reserves `count` slots in a row and waits until they are free. Returns DB_OK, DB_ERROR_TIMEOUT
- * (nothing was reserved; one producer), DB_ERROR_BROKEN (the ring is of no more use), DB_ERROR_IO,
- * or DB_ERROR_INVALID for more slots than the ring has. `own` is for the one producer.
+ * Reserves `count` slots in a row and waits until they are free. When it could not it returns
+ * false, and `*status` is DB_ERROR_TIMEOUT (nothing was reserved; one producer), DB_ERROR_BROKEN
+ * (the ring is of no more use), DB_ERROR_IO, or DB_ERROR_INVALID for more slots than the ring has.
+ * `own` is for the one producer. (A truth value for the reason that db_owner_claim() gives.)
  */
-PORT_FN int db_ring_reserve(struct db_ring *ring, struct db_ring_own *own, uint32_t count,
-                            uint32_t steps, uint64_t *first)
+PORT_FN bool db_ring_reserve(struct db_ring *ring, struct db_ring_own *own, uint32_t count,
+                             uint32_t steps, uint64_t *first, int *status)
 {
-    return steps & DB_RING_ATOMIC ? db_ring_reserve_many(ring, count, steps, first)
-                                  : db_ring_reserve_own(ring, own, count, steps, first);
+    if (!(steps & DB_RING_ATOMIC))
+        return db_ring_reserve_own(ring, own, count, steps, first, status);
+    *status = db_ring_reserve_many(ring, count, steps, first);
+    return !*status;
 }
 
 /* ---- Storing ---- */
@@ -228,12 +231,13 @@ PORT_FN void db_ring_store(const struct db_ring *ring, uint64_t index, struct db
     }
 }
 
-/* Pushes one descriptor; `*index` names it for db_ring_wait(). As db_ring_reserve(). */
+/* Pushes one descriptor; `*index` names it for db_ring_wait(). Returns DB_OK or a status of
+ * db_ring_reserve(). */
 PORT_FN int db_ring_push(struct db_ring *ring, struct db_ring_own *own, struct db_descriptor d,
                          uint32_t steps, uint64_t *index)
 {
-    int status = db_ring_reserve(ring, own, 1, steps, index);
-    if (status)
+    int status = DB_OK;
+    if (!db_ring_reserve(ring, own, 1, steps, index, &status))
         return status;
     if (steps & DB_RING_PAYLOAD) /* visible to the NIC before the descriptor: the payload */
         port_fence(PORT_RELEASE, PORT_SYSTEM);
@@ -247,8 +251,8 @@ PORT_FN int db_ring_push_pair(struct db_ring *ring, struct db_ring_own *own,
                               uint64_t *index)
 {
     uint64_t first;
-    int status = db_ring_reserve(ring, own, 2, steps, &first);
-    if (status)
+    int status = DB_OK;
+    if (!db_ring_reserve(ring, own, 2, steps, &first, &status))
         return status;
     *index = first + 1;
     if (steps & DB_RING_PAYLOAD)
@@ -376,7 +380,7 @@ PORT_FN void db_ring_clear(struct db_ring *ring, struct db_ring_progress *progre
     port_st64(&progress->error, 0, PORT_RELAXED, PORT_SYSTEM);
     ring->many = &ring->shared;
     ring->own.next = index;
-    ring->own.seen = index;
+    ring->own.limit = index + ring->depth;
     port_st64(&ring->many->reserved, index, PORT_RELAXED, PORT_GPU);
     port_st64(&ring->many->seen, index, PORT_RELAXED, PORT_GPU);
     port_st64(&ring->many->broken, 0, PORT_RELEASE, PORT_SYSTEM);

@@ -74,6 +74,14 @@ static_assert(sizeof(struct db_ring_progress) == 64, "progress");
 
 /* ---- Writing: device code ---- */
 
+/* Half of a descriptor: an offset above the bits of `low`. In 32-bit pieces, which cost a GPU less
+ * than a shift and an OR of 64. */
+PORT_FN uint64_t db_descriptor_half(uint64_t offset, uint32_t low)
+{
+    return (uint64_t)(uint32_t)(offset >> (32 - DB_RING_OFFSET_BITS)) << 32 |
+           ((uint32_t)offset << DB_RING_OFFSET_BITS | low);
+}
+
 /* A descriptor of local memory, `bytes` (1 to 2^31) of it, without its validity. */
 PORT_FN struct db_descriptor db_descriptor_memory(enum db_ring_op op, uint32_t flags,
                                                   uint32_t window, uint64_t window_offset,
@@ -81,9 +89,9 @@ PORT_FN struct db_descriptor db_descriptor_memory(enum db_ring_op op, uint32_t f
                                                   uint32_t bytes)
 {
     struct db_descriptor descriptor = {
-        {window_offset << DB_RING_OFFSET_BITS | (uint64_t)((bytes - 1) >> 23) << 16 | flags << 14 |
-             region << 9 | window << 4 | (uint32_t)op << 1,
-         region_offset << DB_RING_OFFSET_BITS | ((bytes - 1) & 0x7fffffu) << 1}};
+        {db_descriptor_half(window_offset, (bytes - 1) >> 23 << 16 | flags << 14 | region << 9 |
+                                               window << 4 | (uint32_t)op << 1),
+         db_descriptor_half(region_offset, ((bytes - 1) & 0x7fffffu) << 1)}};
     return descriptor;
 }
 
@@ -92,7 +100,8 @@ PORT_FN struct db_descriptor db_descriptor_value(enum db_ring_op op, uint32_t wi
                                                  uint64_t window_offset, uint64_t value)
 {
     struct db_descriptor descriptor = {
-        {window_offset << DB_RING_OFFSET_BITS | (value & 1) << 16 | window << 4 | (uint32_t)op << 1,
+        {db_descriptor_half(window_offset,
+                            ((uint32_t)value & 1) << 16 | window << 4 | (uint32_t)op << 1),
          value & ~DB_RING_VALID}};
     return descriptor;
 }
@@ -100,7 +109,7 @@ PORT_FN struct db_descriptor db_descriptor_value(enum db_ring_op op, uint32_t wi
 /* The validity of descriptor `index` of a ring of `depth`, a power of two. */
 PORT_FN uint64_t db_ring_lap(uint64_t index, uint32_t depth)
 {
-    return (index & depth) == 0 ? DB_RING_VALID : 0;
+    return ((uint32_t)index & depth) == 0 ? DB_RING_VALID : 0;
 }
 
 /* ---- Reading: the worker ---- */
