@@ -151,6 +151,18 @@ static uint32_t decode(const struct db_proxy *proxy, struct db_descriptor d, boo
                : M5_SYN_REMOTE_ACCESS;
 }
 
+/* How many descriptors ahead of the one that is taken a line of them is asked for. */
+#define AHEAD 8u
+
+/* Asks for the line that a ring's descriptor `index` starts, if it starts one: producers wrote it,
+ * so it is in no cache of this core. */
+static void ask_for(const struct db_proxy_ring *ring, uint64_t index)
+{
+    if (index % (64 / sizeof(struct db_descriptor)) == 0)
+        port_prefetch(ring->slots + (index & (ring->depth - 1)) * sizeof(struct db_descriptor),
+                      false);
+}
+
 /* Takes the next request of a ring, if it is there. A descriptor that cannot be carried out fails
  * its ring, and no other. */
 static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
@@ -172,6 +184,7 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
         tell_error(ring, db_error_pack((uint32_t)at, opcode_of(db_descriptor_op(d)), syndrome, 0));
         return false;
     }
+    ask_for(ring, at + AHEAD);
     ring->next = at + 1;
     request->ring = ring;
     request->end = at + 1;
