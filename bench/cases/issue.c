@@ -16,10 +16,10 @@
 #include "../rates.h"
 #include "../vendors/vendors.h"
 
-/* How far the two clocks of a GPU may disagree on a post: in parts, and in nanoseconds, of which
- * the timer's own steps leave some in the mean of a few thousand. */
+/* How far the two clocks of a GPU may disagree on a post: in parts, and in nanoseconds: half a step
+ * of the timer, which posts of one length may keep pace with. */
 #define DISAGREE       0.05
-#define DISAGREE_NS    10.0
+#define DISAGREE_NS    16.0
 #define DISAGREE_LEAST 1000u /* samples */
 
 struct state {
@@ -45,6 +45,10 @@ static const struct row rows[] = {
     {"nothing", BENCH_ISSUE_NOTHING, UNORDERED, DB_WITH_RECORD, false, {NULL}},
     {"store and release", BENCH_ISSUE_STORE, GPU_SCOPE, DB_WITH_RECORD, false, {NULL}},
     {"store and release", BENCH_ISSUE_STORE, SYSTEM_SCOPE, DB_WITH_RECORD, false, {NULL}},
+    {"a post's stores", BENCH_ISSUE_STORES, UNORDERED, DB_WITH_RECORD, false, {NULL}},
+    {"a post's stores", BENCH_ISSUE_STORES, SAFE, DB_WITH_RECORD, false, {NULL}},
+    {"a post's stores", BENCH_ISSUE_STORES, SAFE, DB_WITHOUT_RECORD, false, {NULL}},
+    {"a post's stores", BENCH_ISSUE_STORES, SYSTEM_SCOPE, DB_WITH_RECORD, false, {NULL}},
     {"owner", BENCH_ISSUE_OWNER, UNORDERED, DB_WITH_RECORD, true, {"R051", "R053"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, true, {"R041", "R044"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, false, {"R047", "R049"}},

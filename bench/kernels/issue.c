@@ -5,52 +5,50 @@
 #include "issue.h"
 
 PORT_FN void build_put(const struct db_qp *qp, const struct bench_issue_args *args, uint64_t index,
-                       uint64_t i, uint32_t flags)
+                       uint64_t i, bool inlined)
 {
-    if (args->inlined)
-        db_build_write_value(qp, index, flags, args->raddr, args->rkey, i + 1);
+    if (inlined)
+        db_build_write_value(qp, index, DB_SIGNALED, args->raddr, args->rkey, i + 1);
     else
-        db_build_write(qp, index, flags, args->raddr, args->rkey, args->laddr, args->lkey, 8);
+        db_build_write(qp, index, DB_SIGNALED, args->raddr, args->rkey, args->laddr, args->lkey, 8);
 }
 
 PORT_FN int post_own(struct db_owner *owner, const struct bench_issue_args *args, uint64_t i,
-                     enum db_order order, enum db_record record)
+                     bool inlined, enum db_order order, enum db_record record)
 {
     uint64_t index;
-    int status = db_owner_claim(owner, 1, &index);
-    if (status)
-        return status;
-    build_put(&owner->here, args, index, i, DB_SIGNALED);
+    if (!db_owner_claim(owner, 1, &index))
+        return owner->status;
+    build_put(&owner->here, args, index, i, inlined);
     db_owner_publish(owner, index, index + 1, order, record);
     return DB_OK;
 }
 
 PORT_FN int post_own_warp(struct db_owner *owner, const struct bench_issue_args *args, uint64_t i,
-                          enum db_order order, enum db_record record)
+                          bool inlined, enum db_order order, enum db_record record)
 {
     uint64_t first, index;
-    int status = db_owner_claim_warp(owner, UINT32_MAX, &first, &index);
-    if (status)
-        return status;
-    build_put(&owner->here, args, index, i, DB_SIGNALED);
+    if (!db_owner_claim_warp(owner, UINT32_MAX, &first, &index))
+        return owner->status;
+    build_put(&owner->here, args, index, i, inlined);
     db_owner_publish_warp(owner, UINT32_MAX, order, record);
     return DB_OK;
 }
 
-PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, enum db_order order,
-                      enum db_record record)
+PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, bool inlined,
+                      enum db_order order, enum db_record record)
 {
     const struct db_qp here = db_qp_constants(args->qp);
     uint64_t first, index;
     int status = db_claim_warp(args->qp, UINT32_MAX, &first, &index);
     if (status)
         return status;
-    build_put(&here, args, index, i, DB_SIGNALED);
+    build_put(&here, args, index, i, inlined);
     return db_publish_warp(args->qp, UINT32_MAX, first, order, record);
 }
 
 PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *args, uint64_t i,
-                      enum db_order order, enum db_record record)
+                      bool inlined, enum db_order order, enum db_record record)
 {
     struct db_qp *qp = args->qp;
     const struct db_qp here = db_qp_constants(qp);
@@ -60,7 +58,7 @@ PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *a
                                            : db_claim_shared(qp, 1, &index);
     if (status)
         return status;
-    build_put(&here, args, index, i, DB_SIGNALED);
+    build_put(&here, args, index, i, inlined);
     if (way == BENCH_ISSUE_CALL)
         db_publish(qp, index, index + 1, order, record);
     else if (way == BENCH_ISSUE_LOCK)
@@ -72,9 +70,18 @@ PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *a
     return status;
 }
 
+/* No claim, and nothing to work out: the same words to the same block each time. */
+PORT_FN void store_alone(const struct db_qp *qp, const struct bench_issue_args *args,
+                         enum db_order order, enum db_record record)
+{
+    for (uint32_t number = 0; number < 3; number++)
+        db_store_segment(qp->sq, number, args->raddr, args->laddr);
+    db_ring(qp, 1, order, record, false);
+}
+
 PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
-                      const struct bench_issue_args *args, uint64_t i, enum db_order order,
-                      enum db_record record)
+                      const struct bench_issue_args *args, uint64_t i, bool inlined,
+                      enum db_order order, enum db_record record)
 {
     switch (way) {
     case BENCH_ISSUE_NOTHING:
@@ -83,14 +90,17 @@ PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
         port_st64(args->word, i, PORT_RELAXED, PORT_GPU);
         db_release(order);
         return DB_OK;
+    case BENCH_ISSUE_STORES:
+        store_alone(&owner->here, args, order, record);
+        return DB_OK;
     case BENCH_ISSUE_OWNER:
-        return post_own(owner, args, i, order, record);
+        return post_own(owner, args, i, inlined, order, record);
     case BENCH_ISSUE_WARP_OWNER:
-        return post_own_warp(owner, args, i, order, record);
+        return post_own_warp(owner, args, i, inlined, order, record);
     case BENCH_ISSUE_WARP:
-        return post_warp(args, i, order, record);
+        return post_warp(args, i, inlined, order, record);
     default:
-        return post_call(way, args, i, order, record);
+        return post_call(way, args, i, inlined, order, record);
     }
 }
 
@@ -101,7 +111,7 @@ PORT_FN void pause_for(uint32_t ticks)
         port_pause();
 }
 
-PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_way way,
+PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_way way, bool inlined,
                         enum db_order order, enum db_record record)
 {
     struct bench_issue_args own = *args; /* so that fences leave it in registers */
@@ -115,7 +125,7 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
         pause_for(own.pause_ticks);
         uint64_t start_ns = port_now_ns();
         uint64_t start = port_clock();
-        status = post_once(&owner, way, &own, i, order, record);
+        status = post_once(&owner, way, &own, i, inlined, order, record);
         uint64_t end = port_clock();
         uint64_t end_ns = port_now_ns();
         if (i >= own.warmup && port_thread() == 0) {
@@ -131,43 +141,45 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
     *own.status = status;
 }
 
-PORT_FN void issue_owner(const struct bench_issue_args *args)
+/* The ways that are measured in every order, with a record and without. */
+PORT_FN void issue_ordered(const struct bench_issue_args *args, enum bench_issue_way way,
+                           bool inlined)
 {
     if (args->order == DB_ORDER_NONE_UNSAFE)
-        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+        issue_loop(args, way, inlined, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
     else if (args->order == DB_ORDER_GPU && args->record == DB_WITH_RECORD)
-        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITH_RECORD);
+        issue_loop(args, way, inlined, DB_ORDER_GPU, DB_WITH_RECORD);
     else if (args->order == DB_ORDER_GPU)
-        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+        issue_loop(args, way, inlined, DB_ORDER_GPU, DB_WITHOUT_RECORD);
     else if (args->record == DB_WITH_RECORD)
-        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        issue_loop(args, way, inlined, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     else
-        issue_loop(args, BENCH_ISSUE_OWNER, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+        issue_loop(args, way, inlined, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
 }
 
 PORT_FN void issue_way(const struct bench_issue_args *args, enum db_order order)
 {
     switch ((enum bench_issue_way)args->way) {
     case BENCH_ISSUE_STORE:
-        issue_loop(args, BENCH_ISSUE_STORE, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_STORE, true, order, DB_WITH_RECORD);
         break;
     case BENCH_ISSUE_CALL:
-        issue_loop(args, BENCH_ISSUE_CALL, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_CALL, true, order, DB_WITH_RECORD);
         break;
     case BENCH_ISSUE_TICKET:
-        issue_loop(args, BENCH_ISSUE_TICKET, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_TICKET, true, order, DB_WITH_RECORD);
         break;
     case BENCH_ISSUE_HANDOFF:
-        issue_loop(args, BENCH_ISSUE_HANDOFF, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_HANDOFF, true, order, DB_WITH_RECORD);
         break;
     case BENCH_ISSUE_LOCK:
-        issue_loop(args, BENCH_ISSUE_LOCK, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_LOCK, true, order, DB_WITH_RECORD);
         break;
     case BENCH_ISSUE_WARP_OWNER:
-        issue_loop(args, BENCH_ISSUE_WARP_OWNER, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_WARP_OWNER, true, order, DB_WITH_RECORD);
         break;
     default:
-        issue_loop(args, BENCH_ISSUE_WARP, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_WARP, true, order, DB_WITH_RECORD);
     }
 }
 
@@ -176,9 +188,13 @@ PORT_KERNEL(bench_issue, struct bench_issue_args, args)
     if (port_block() != 0)
         return;
     if (args->way == BENCH_ISSUE_NOTHING)
-        issue_loop(args, BENCH_ISSUE_NOTHING, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_NOTHING, true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+    else if (args->way == BENCH_ISSUE_STORES)
+        issue_ordered(args, BENCH_ISSUE_STORES, true);
+    else if (args->way == BENCH_ISSUE_OWNER && args->inlined)
+        issue_ordered(args, BENCH_ISSUE_OWNER, true);
     else if (args->way == BENCH_ISSUE_OWNER)
-        issue_owner(args);
+        issue_ordered(args, BENCH_ISSUE_OWNER, false);
     else if (args->order == DB_ORDER_GPU)
         issue_way(args, DB_ORDER_GPU);
     else

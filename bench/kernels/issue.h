@@ -16,6 +16,7 @@ enum bench_issue_way {
     /* floors */
     BENCH_ISSUE_NOTHING, /* the two readings of the clock alone */
     BENCH_ISSUE_STORE,   /* one 8-byte store, and a release at the scope of `order` */
+    BENCH_ISSUE_STORES,  /* the stores and releases of a post, of values that are all there */
     /* one put of 8 bytes */
     BENCH_ISSUE_OWNER, /* the thread owns the queue */
     BENCH_ISSUE_CALL,  /* db_claim and db_publish, the queue's words in memory */

@@ -14,9 +14,8 @@ PORT_FN int put_once(struct db_owner *owner, const struct bench_payloads *p, uin
     const uint8_t *from = p->source + offset;
     uint32_t blocks = inlined ? db_inline_blocks(p->bytes) : 1;
 
-    int status = db_owner_claim(owner, blocks, index);
-    if (status)
-        return status;
+    if (!db_owner_claim(owner, blocks, index))
+        return owner->status;
     if (!inlined)
         db_build_write(qp, *index, DB_SIGNALED, p->raddr + offset, p->rkey, p->laddr + offset,
                        p->lkey, p->bytes);
@@ -103,9 +102,8 @@ PORT_FN int pass_on(const struct bench_round_trip_args *args, struct db_owner *o
                     uint64_t value)
 {
     uint64_t index;
-    int status = db_owner_claim(owner, 1, &index);
-    if (status)
-        return status;
+    if (!db_owner_claim(owner, 1, &index))
+        return owner->status;
     db_build_write_value(&owner->here, index, DB_SIGNALED, args->raddr[side], args->rkey[side],
                          value);
     if (args->order == DB_ORDER_GPU)

@@ -55,9 +55,10 @@ PORT_FN int post_owned(const struct bench_rate_args *args, enum db_order order)
     uint32_t rkey = args->rkey[q];
     db_owner_take(&owner, args->qps[q]);
     for (uint64_t done = 0; done < args->puts; done += args->batch) {
-        status = db_owner_claim(&owner, batch_blocks, &index);
-        if (status)
+        if (!db_owner_claim(&owner, batch_blocks, &index)) {
+            status = owner.status;
             break;
+        }
         build_batch(args, &owner.here, index, target, rkey, done);
         uint64_t end = index + batch_blocks;
         db_owner_publish(&owner, end - batch_blocks / args->batch, end, order, DB_WITH_RECORD);
@@ -159,9 +160,10 @@ PORT_FN int post_warp_owner(const struct bench_rate_args *args, enum db_order or
 
     db_owner_take(&owner, args->qps[q]);
     for (uint64_t i = 0; i < args->puts; i++) {
-        status = db_owner_claim_warp(&owner, UINT32_MAX, &first, &index);
-        if (status)
+        if (!db_owner_claim_warp(&owner, UINT32_MAX, &first, &index)) {
+            status = owner.status;
             break;
+        }
         build(&owner.here, index, target, rkey, i, warp_flags());
         db_owner_publish_warp(&owner, UINT32_MAX, order, DB_WITH_RECORD);
     }

@@ -84,7 +84,7 @@ static void run_held(const struct ex_config *config, struct memory *memory)
     db_owner_take(&owner, &memory->queue.qp);
     for (uint64_t i = 0; i < config->messages; i++) {
         ex_step(i | owner.completed << 8 | owner.consumed << 16);
-        ex_check(db_owner_claim(&owner, 1, &index) == DB_OK, "the claim succeeds");
+        ex_check(db_owner_claim(&owner, 1, &index), "the claim succeeds");
         build(memory, &owner.here, index, DB_SIGNALED);
         db_owner_publish(&owner, index, index + 1, (enum db_order)config->order,
                          (enum db_record)config->record);

@@ -71,7 +71,7 @@ static void run_owner(const struct ex_config *config, struct memory *memory, uns
     for (unsigned i = 0; i < config->messages; i++) {
         unsigned target = i * config->threads + thread;
         ex_step(i | owner.completed << 8 | owner.consumed << 16);
-        ex_check(db_owner_claim_warp(&owner, mask, &first, &index) == DB_OK, "the claim succeeds");
+        ex_check(db_owner_claim_warp(&owner, mask, &first, &index), "the claim succeeds");
         ex_check(index == target, "each lane has its block");
         db_build_fetch_add(&owner.here, index, DB_SIGNALED, BUS_TARGET + target * 8, 1,
                            BUS_OLD + target * 8, 2, ADDEND + target);

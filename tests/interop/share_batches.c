@@ -57,9 +57,8 @@ PORT_FN int put_owned(const struct batch_args *args, struct db_owner *owner, uin
                       uint64_t round)
 {
     uint64_t first;
-    int status = db_owner_claim(owner, args->batch, &first);
-    if (status)
-        return status;
+    if (!db_owner_claim(owner, args->batch, &first))
+        return owner->status;
     build_all(args, &owner->here, first, raddr, round);
     db_owner_publish(owner, first + args->batch - 1, first + args->batch, DB_ORDER_SYSTEM,
                      DB_WITH_RECORD);

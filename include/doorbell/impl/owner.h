@@ -25,7 +25,23 @@ struct db_owner {
     uint64_t last;      /* first block of the last WQE published */
     uint64_t completed;
     uint64_t consumed;
+    uint32_t room; /* blocks that may be claimed without a wait */
+    int status;    /* why the last call that returned false did */
 };
+
+/* Everything below `completed` is complete. */
+PORT_FN void db_owner_advance(struct db_owner *owner, uint64_t completed)
+{
+    owner->completed = completed;
+    owner->room = (uint32_t)(completed + owner->here.depth - owner->claimed);
+}
+
+/* The WQE at `index` is complete, and with it all before; when it is the last one published, its
+ * other blocks are free as well. */
+PORT_FN void db_owner_complete(struct db_owner *owner, uint64_t index)
+{
+    db_owner_advance(owner, index == owner->last ? owner->published : index + 1);
+}
 
 /* Takes the queue. What earlier owners did to it must be visible: they gave it back, and the kernel
  * or a barrier ended since. */
@@ -37,8 +53,13 @@ PORT_FN void db_owner_take(struct db_owner *owner, struct db_qp *qp)
     owner->published = published.end;
     owner->last = published.last;
     owner->claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
-    owner->completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     owner->consumed = port_ld64(&qp->done.consumed, PORT_RELAXED, PORT_GPU);
+    owner->status = DB_OK;
+    uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
+    if (completed == 0)
+        db_owner_advance(owner, 0);
+    else
+        db_owner_complete(owner, completed - 1);
 }
 
 /* Gives the queue back, for the calls of device.h and for the host. One lane of a warp calls. */
@@ -55,43 +76,44 @@ PORT_FN void db_owner_give(const struct db_owner *owner)
 
 /* ---- Completing ---- */
 
-/* Takes an error CQE into the queue; the status that tells of it. */
-PORT_FN int db_owner_fail(struct db_owner *owner, const uint8_t *cqe, struct db_cqe_tail tail)
+/* Takes an error CQE into the queue, and says no. */
+PORT_FN bool db_owner_fail(struct db_owner *owner, const uint8_t *cqe, struct db_cqe_tail tail)
 {
     db_cqe_fail(owner->qp, cqe, tail);
-    return db_qp_status(owner->qp);
+    owner->status = db_qp_status(owner->qp);
+    return false;
 }
 
-/* One step of progress; never blocks. Returns DB_OK, or the queue's error when a CQE told of one.
- * The comments of db_cq_poll_collapsed() and db_cq_drain() hold here too. */
-PORT_FN int db_owner_poll(struct db_owner *owner, enum port_order order)
+/* One step of progress; never blocks. False when a CQE told of an error, which owner->status is
+ * then. The comments of db_cq_poll_collapsed() and db_cq_drain() hold here too. */
+PORT_FN bool db_owner_poll(struct db_owner *owner, enum port_order order)
 {
     const struct db_qp *here = &owner->here;
     if (here->cq_collapsed) {
         struct db_cqe_tail tail = db_cqe_load(here->cq, order);
         if (tail.op_own >> 4 == M5_CQE_INVALID)
-            return DB_OK;
+            return true;
         if (tail.op_own >> 4 == M5_CQE_REQUESTER_ERROR)
             return db_owner_fail(owner, here->cq, tail);
         int16_t ahead = (int16_t)(uint16_t)(tail.index - (uint32_t)owner->completed);
         if (ahead >= 0)
-            owner->completed += (uint64_t)ahead + 1;
-        return DB_OK;
+            db_owner_complete(owner, owner->completed + (uint64_t)ahead);
+        return true;
     }
     const uint8_t *cqe =
         here->cq + (owner->consumed & (here->cq_depth - 1)) * sizeof(struct m5_cqe);
     struct db_cqe_tail tail = db_cqe_load(cqe, order);
     uint32_t lap = (owner->consumed & here->cq_depth) != 0;
     if (tail.op_own >> 4 == M5_CQE_INVALID || (tail.op_own & M5_CQE_OWNER) != lap)
-        return DB_OK;
+        return true;
     if (tail.op_own >> 4 == M5_CQE_REQUESTER_ERROR)
         return db_owner_fail(owner, cqe, tail);
-    owner->completed = db_index_extend(owner->completed, tail.index) + 1;
+    db_owner_complete(owner, db_index_extend(owner->completed, tail.index));
     owner->consumed++;
     /* Relaxed: behind the acquire load of the CQE, whose slot it gives back to the device. */
     port_st32(&here->cq_record->consumer.raw, port_bswap32((uint32_t)owner->consumed & 0xffffffu),
               PORT_RELAXED, PORT_SYSTEM);
-    return DB_OK;
+    return true;
 }
 
 /* Polls until `completed` is above `index`. The other statuses as db_wait_index(). */
@@ -99,21 +121,17 @@ PORT_FN int db_owner_wait_order(struct db_owner *owner, uint64_t index, enum por
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1; owner->completed <= index; polls++) {
-        int status = db_owner_poll(owner, order);
-        if (status)
-            return status;
+        if (!db_owner_poll(owner, order))
+            return owner->status;
         if (polls % PORT_POLLS_PER_CLOCK == 0) {
-            uint64_t now = port_now_ns();
-            status = db_qp_status(owner->qp);
+            int status = db_qp_status(owner->qp);
             if (status)
                 return status;
-            if (deadline == 0)
-                deadline = now + owner->here.timeout_ns;
-            else if (now > deadline)
+            if (port_timed_out(polls, owner->here.timeout_ns, &deadline))
                 return DB_ERROR_TIMEOUT;
         }
         if (owner->completed <= index)
-            port_pause();
+            port_pause_for_device();
     }
     return DB_OK;
 }
@@ -132,37 +150,26 @@ PORT_FN int db_owner_flush(struct db_owner *owner)
 
 /* ---- Posting ---- */
 
-PORT_FN bool db_owner_has_room(const struct db_owner *owner, uint64_t end)
+/* Waits until `blocks` blocks are free. False: owner->status says why they are not. */
+PORT_FN bool db_owner_wait_room(struct db_owner *owner, uint32_t blocks)
 {
-    if (end <= owner->completed + owner->here.depth)
-        return true;
-    return owner->published != 0 && owner->completed > owner->last &&
-           end <= owner->published + owner->here.depth;
+    owner->status = blocks > owner->here.depth ? DB_ERROR_INVALID : DB_OK;
+    while (!owner->status && owner->room < blocks)
+        owner->status = db_owner_wait(owner, owner->completed);
+    return !owner->status;
 }
 
-/* Polls until blocks below `end` are free. */
-PORT_FN int db_owner_wait_room(struct db_owner *owner, uint64_t end)
+/* Claims blocks as db_claim() does. False when it could not: owner->status says why, with the
+ * statuses of db_claim(). (A truth value, which a compiler for GPUs folds into the caller's branch;
+ * a status that is handed on costs a branch more.) */
+PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {
-    int status = DB_OK;
-    while (!status && !db_owner_has_room(owner, end))
-        status = db_owner_wait(owner, owner->completed);
-    return status;
-}
-
-/* As db_claim(). */
-PORT_FN int db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *index)
-{
-    uint64_t end = owner->claimed + blocks;
     *index = owner->claimed;
-    if (PORT_UNLIKELY(end > owner->completed + owner->here.depth)) {
-        if (blocks > owner->here.depth)
-            return DB_ERROR_INVALID;
-        int status = db_owner_wait_room(owner, end);
-        if (status)
-            return status;
-    }
-    owner->claimed = end;
-    return DB_OK;
+    if (PORT_UNLIKELY(owner->room < blocks) && !db_owner_wait_room(owner, blocks))
+        return false;
+    owner->claimed += blocks;
+    owner->room -= blocks;
+    return true;
 }
 
 /* As db_publish(). */
@@ -176,26 +183,28 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
 
 /* ---- A warp owns it: every lane of `mask` took the queue, and all call ---- */
 
-/* As db_claim_warp(), without an atomic. */
-PORT_FN int db_owner_claim_warp(struct db_owner *owner, uint32_t mask, uint64_t *first,
-                                uint64_t *index)
+/* As db_claim_warp(), without an atomic; false and owner->status as db_owner_claim(). */
+PORT_FN bool db_owner_claim_warp(struct db_owner *owner, uint32_t mask, uint64_t *first,
+                                 uint64_t *index)
 {
     unsigned lane = port_lane(), leader = port_first_lane(mask);
-    uint64_t end = owner->claimed + port_count_lanes(mask);
+    uint32_t blocks = port_count_lanes(mask);
     *first = owner->claimed;
     *index = *first + port_count_lanes(mask & ((1u << lane) - 1));
-    if (PORT_UNLIKELY(end > owner->completed + owner->here.depth)) {
-        int status = DB_OK;
+    if (PORT_UNLIKELY(owner->room < blocks)) {
         if (lane == leader)
-            status = db_owner_wait_room(owner, end);
-        owner->completed = port_broadcast64(mask, owner->completed, leader);
+            db_owner_wait_room(owner, blocks);
         owner->consumed = port_broadcast64(mask, owner->consumed, leader);
-        status = (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
-        if (status)
-            return status;
+        db_owner_advance(owner, port_broadcast64(mask, owner->completed, leader));
+        if (owner->room < blocks) {
+            uint64_t status = port_broadcast64(mask, (uint64_t)(int64_t)owner->status, leader);
+            owner->status = (int)(int64_t)status;
+            return false;
+        }
     }
-    owner->claimed = end;
-    return DB_OK;
+    owner->claimed += blocks;
+    owner->room -= blocks;
+    return true;
 }
 
 /* As db_publish_warp(); never waits. */

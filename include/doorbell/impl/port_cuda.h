@@ -45,6 +45,25 @@ PORT_FN uint32_t port_bswap32(uint32_t value)
     return __byte_perm(value, 0, 0x0123);
 }
 
+/* Of a power of two. */
+PORT_FN uint32_t port_log2(uint32_t value)
+{
+    return 31 - (uint32_t)__clz((int)value);
+}
+
+/* The low 16 bits of `value` as they lie in a big-endian word: in its last two bytes, or in its
+ * second and third with `last` (below 256) behind them. A permutation does what a mask and a swap
+ * take two for. */
+PORT_FN uint32_t port_be_low16(uint32_t value)
+{
+    return __byte_perm(value, 0, 0x0144);
+}
+
+PORT_FN uint32_t port_be_mid16(uint32_t value, uint32_t last)
+{
+    return __byte_perm(value, 0, 0x4015) | last << 24;
+}
+
 PORT_FN uint32_t port_ld32(const uint32_t *word, enum port_order order, enum port_scope scope)
 {
     uint64_t from = port_cuda_global(word);

@@ -30,8 +30,10 @@ PORT_FN void db_release(enum db_order order)
 PORT_FN void db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
                      enum db_record record, bool visible)
 {
-    /* Looked up before the fences, so that no load stands between them. */
+    /* Looked up and worked out before the fences, so that nothing but stores stands between them.
+     */
     uint32_t *send = &qp->record->send.raw;
+    uint32_t sent = port_be_low16((uint32_t)end);
     void *doorbell = qp->doorbell;
     uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
 
@@ -40,7 +42,7 @@ PORT_FN void db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
     if (!visible)
         db_release(order);
     if (record == DB_WITH_RECORD) {
-        port_st32(send, port_bswap32((uint32_t)end & M5_INDEX_MASK), PORT_RELAXED, PORT_SYSTEM);
+        port_st32(send, sent, PORT_RELAXED, PORT_SYSTEM);
         /* Visible before the doorbell: the record. A device that reads the record on a doorbell
          * must not find an old one, or the WQEs stay where they are. */
         db_release(order);

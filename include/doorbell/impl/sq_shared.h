@@ -88,7 +88,7 @@ PORT_FN int db_claim_shared(struct db_qp *qp, uint32_t blocks, uint64_t *index)
  * lap is no mark, and the WQE's blocks. A fresh ring holds 0, which is none. */
 PORT_FN uint32_t db_mark(const struct db_qp *qp, uint64_t index, uint32_t blocks)
 {
-    return (uint32_t)(index / qp->depth + 1) << 4 | (blocks - 1);
+    return ((uint32_t)(index >> port_log2(qp->depth)) + 1) << 4 | (blocks - 1);
 }
 
 /* Rings once for all WQEs that are marked behind what is published, in order. The caller holds the

@@ -49,7 +49,8 @@ PORT_FN uint64_t db_wire64(uint64_t value)
 /* The first 8 bytes of a control segment, which are also the doorbell. */
 PORT_FN uint64_t db_ctrl_word(uint32_t qpn, uint64_t index, uint32_t opcode, uint32_t segments)
 {
-    return db_wire_pair(((uint32_t)index & M5_INDEX_MASK) << 8 | opcode, qpn << 8 | segments);
+    return (uint64_t)port_bswap32(qpn << 8 | segments) << 32 |
+           port_be_mid16((uint32_t)index, opcode);
 }
 
 /* The control segment of a WQE that starts in `block`. */
@@ -57,12 +58,12 @@ PORT_FN void db_store_ctrl(uint8_t *block, uint32_t qpn, uint64_t index, uint32_
                            uint32_t segments, uint32_t flags, uint32_t imm)
 {
     db_store_segment(block, 0, db_ctrl_word(qpn, index, opcode, segments),
-                     db_wire_pair(flags, imm));
+                     (uint64_t)port_bswap32_literal(imm) << 32 | port_bswap32_literal(flags));
 }
 
 PORT_FN void db_store_raddr(uint8_t *block, uint64_t raddr, uint32_t rkey)
 {
-    db_store_segment(block, 1, db_wire64(raddr), db_wire_pair(rkey, 0));
+    db_store_segment(block, 1, db_wire64(raddr), port_bswap32(rkey));
 }
 
 PORT_FN void db_store_data(uint8_t *block, uint32_t number, uint64_t laddr, uint32_t lkey,
@@ -132,8 +133,7 @@ PORT_FN void db_build_write_value(const struct db_qp *qp, uint64_t index, uint32
     uint8_t *block = db_block(qp, index);
     db_store_ctrl(block, qp->qpn, index, M5_OP_WRITE, 3, flags, 0);
     db_store_raddr(block, raddr, rkey);
-    db_store_segment(block, 2, (uint64_t)(uint32_t)value << 32 | port_bswap32(8 | M5_INLINE_FLAG),
-                     value >> 32);
+    db_store_segment(block, 2, value << 32 | port_bswap32_literal(8 | M5_INLINE_FLAG), value >> 32);
 }
 
 #endif
