@@ -110,15 +110,18 @@ static bool set_choice(struct bench_options *options, const struct bench_option_
 static bool set_gpu(struct bench_options *options, const struct bench_option_row *row,
                     const char *text, char *error)
 {
+    static const char prefix[] = "cuda:"; /* as messages name a GPU */
+    size_t bytes = sizeof(prefix) - 1;
+    const char *number = strncmp(text, prefix, bytes) == 0 ? text + bytes : text;
     uint64_t index = 0;
 
     if (strcmp(text, "cpu") == 0) {
         options->gpu = BENCH_GPU_CPU;
     } else if (strcmp(text, "cuda") == 0 ||
-               (read_number(text, false, &index) && index <= row->most)) {
+               (read_number(number, false, &index) && index <= row->most)) {
         options->gpu = BENCH_GPU_CUDA;
     } else {
-        snprintf(error, BENCH_ERROR_BYTES, "--%s=%s: cpu, cuda or the number of a GPU is needed",
+        snprintf(error, BENCH_ERROR_BYTES, "--%s=%s: cpu, cuda, or cuda:N or N for GPU N is needed",
                  row->name, text);
         return false;
     }

@@ -80,7 +80,7 @@ const struct bench_option_row bench_option_rows[BENCH_OPT_COUNT] = {
                            FIELD(threads_per_cta), 1, 1024},
     [BENCH_OPT_SCOPE] = {0, BENCH_KIND_CHOICE, "scope", "thread|warp|block",
                          "Threads that post together", FIELD(scope), 0, 0},
-    [BENCH_OPT_GPU] = {0, BENCH_KIND_GPU, "gpu", "cpu|cuda|N",
+    [BENCH_OPT_GPU] = {0, BENCH_KIND_GPU, "gpu", "cpu|cuda|cuda:N",
                        "Threads of the CPU, of the first GPU, or of GPU N", FIELD(gpu), 0, 255},
     [BENCH_OPT_RING] = {0, BENCH_KIND_CHOICE, "ring-memory", "host|gpu", "Memory of send rings",
                         FIELD(ring_memory), 0, 0},

@@ -73,6 +73,8 @@ static void check_values(void)
     CHECK(o.scope == BENCH_SCOPE_BLOCK && !o.check && o.histogram, "choices and flags");
     CHECK(strcmp(o.device, "mlx5_soft0") == 0 && o.inline_bytes == 0, "texts");
     CHECK(o.gpu == BENCH_GPU_CUDA && o.gpu_index == 3 && strcmp(o.gpu_text, "3") == 0, "gpu");
+    accept(&o, BENCH_OPT_GPU, "cuda:1");
+    CHECK(o.gpu == BENCH_GPU_CUDA && o.gpu_index == 1, "a GPU by the name that messages give it");
     accept(&o, BENCH_OPT_GPU, "cpu");
     CHECK(o.gpu == BENCH_GPU_CPU && o.gpu_index == 0, "the last --gpu is another GPU");
     CHECK(o.flip_offset == 7 && o.seed == UINT64_MAX, "inject and seed");
@@ -80,6 +82,8 @@ static void check_values(void)
 
 static void check_refusals(void)
 {
+    refuse(BENCH_OPT_GPU, "cuda:");
+    refuse(BENCH_OPT_GPU, "cuda:256");
     refuse(BENCH_OPT_ITERS, "0");
     refuse(BENCH_OPT_ITERS, "");
     refuse(BENCH_OPT_ITERS, "-1");
