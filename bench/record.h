@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One result: what was measured, how, where, what came out, and the paper's figures for the same.
- * The fields are those of "A result" in docs/design.md. Included by bench.h and by the two writers,
- * report_text.c and report_json.c.
+ * The fields are those of "A result" in docs/design.md. Included by bench.h and report_table.h.
  */
 #ifndef BENCH_RECORD_H
 #define BENCH_RECORD_H
