@@ -139,12 +139,9 @@ enum bench_status transport_run(struct bench *b, struct transport *t,
     uint64_t had_ns = 2 * b->options->timeout_ns, deadline = bench_monotonic_ns() + had_ns;
     if (backend->wait(grid, deadline) == 0)
         return BENCH_PASS;
-    const char *text = db_gpu_error_text(), *name = kernel->name;
-    bool named = strstr(text, name) != NULL;
     if (bench_monotonic_ns() > deadline)
         return bench_fail(b,
-                          "%s%s%s; it had %g s, twice what --timeout says, and a "
-                          "longer one gives more",
-                          named ? "" : name, named ? "" : ": ", text, (double)had_ns / 1e9);
-    return bench_fail(b, "%s%s%s", named ? "" : name, named ? "" : ": ", text);
+                          "%s; it had %g s, twice what --timeout says, and a longer one gives more",
+                          db_gpu_error_text(), (double)had_ns / 1e9);
+    return bench_fail(b, "%s", db_gpu_error_text());
 }

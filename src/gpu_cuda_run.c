@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -85,6 +86,18 @@ int cuda_load(struct db_gpu *gpu, const void *image, size_t bytes)
 }
 
 /* ---- Grids ---- */
+
+/* cuda_enter() for a kernel, which the sentence names. */
+static int enter_for(struct db_gpu_cuda *cuda, const char *kernel)
+{
+    char text[256];
+    int error = cuda_enter(cuda);
+
+    if (!error)
+        return 0;
+    snprintf(text, sizeof(text), "%s", db_gpu_error_text());
+    return db_gpu_fail(error, "kernel %s: %s", kernel, text);
+}
 
 static int find_function(struct db_gpu_cuda *cuda, const struct port_kernel *kernel,
                          struct CUfunc_st **function)
@@ -178,7 +191,7 @@ int cuda_launch(struct db_gpu *gpu, const struct port_kernel *kernel, struct db_
     if (shape.threads > DB_GPU_MAX_CTA_THREADS)
         return db_gpu_fail(-EINVAL, "kernel %s: %u threads in a CTA; at most %d are possible",
                            kernel->name, shape.threads, DB_GPU_MAX_CTA_THREADS);
-    int error = cuda_enter(cuda);
+    int error = enter_for(cuda, kernel->name);
     if (error)
         return error;
     struct db_gpu_grid *grid = calloc(1, sizeof(*grid));
@@ -249,7 +262,7 @@ int cuda_wait(struct db_gpu_grid *grid, uint64_t deadline_ns)
         }
     }
     int result = cuda->broken ? CUDA_OK : ask_until(grid, deadline_ns);
-    int error = cuda_enter(cuda);
+    int error = enter_for(cuda, name);
     if (!error && result == CUDA_OK) {
         grid_free(grid);
         cuda_leave(cuda);

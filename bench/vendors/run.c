@@ -57,10 +57,10 @@ static char version_text[VENDORS_LIBRARIES][96];
 
 /* ---- One launch ---- */
 
-static enum bench_status gpu_failed(struct run *r, const char *what)
+static enum bench_status gpu_failed(struct run *r)
 {
     r->broken = true;
-    return bench_fail(r->b, "%s: %s", what, db_gpu_error_text());
+    return bench_fail(r->b, "%s", db_gpu_error_text());
 }
 
 static enum bench_status launch(struct run *r, const struct port_kernel *kernel)
@@ -69,15 +69,15 @@ static enum bench_status launch(struct run *r, const struct port_kernel *kernel)
     struct db_gpu_grid *grid;
 
     if (r->backend->launch(r->gpu, kernel, shape, &r->args, &grid))
-        return gpu_failed(r, kernel->name);
+        return gpu_failed(r);
     if (r->backend->wait(grid, bench_monotonic_ns() + r->b->options->timeout_ns))
-        return gpu_failed(r, kernel->name);
+        return gpu_failed(r);
     return BENCH_PASS;
 }
 
 static enum bench_status copy(struct run *r, void *to, const void *from, size_t bytes)
 {
-    return r->backend->copy(r->gpu, to, from, bytes) ? gpu_failed(r, "copy") : BENCH_PASS;
+    return r->backend->copy(r->gpu, to, from, bytes) ? gpu_failed(r) : BENCH_PASS;
 }
 
 /* A fresh queue, and `warmup` and `count` puts on it. */

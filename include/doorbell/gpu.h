@@ -7,8 +7,8 @@
  * doorbell/impl/port_kernel.h. Cold path only: nothing here is called while data moves.
  *
  * Every function that can fail returns 0 or a negative errno, and leaves a sentence for the user in
- * db_gpu_error_text(). One host thread at a time may use a struct db_gpu; done() and copy() are for
- * any.
+ * db_gpu_error_text(); those of launch() and wait() name the kernel. One host thread at a time may
+ * use a struct db_gpu; done() and copy() are for any.
  */
 #ifndef DOORBELL_GPU_H
 #define DOORBELL_GPU_H

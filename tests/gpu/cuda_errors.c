@@ -21,6 +21,8 @@ struct some_args {
 
 static const struct port_kernel some_kernel = {.name = "some_kernel",
                                                .args_bytes = sizeof(struct some_args)};
+static const struct port_kernel other_kernel = {.name = "other_kernel",
+                                                .args_bytes = sizeof(struct some_args)};
 static const struct port_kernel missing_kernel = {.name = "no_such_kernel",
                                                   .args_bytes = sizeof(struct some_args)};
 
@@ -181,16 +183,18 @@ static void launches(void)
     CHECK(cuda->wait(second, port_now_ns() + SECOND_NS) == 0, "%s", db_gpu_error_text());
     CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS) == 0, "%s", db_gpu_error_text());
     CHECK(launch(gpu, &some_kernel, 9, 96, &grid) == -EINVAL, "9 of 8 CTAs");
+    expect_words("alone", db_gpu_error_text(), "some_kernel|9 CTAs|holds 8");
     CHECK(launch(gpu, &some_kernel, 0, 96, &grid) == -EINVAL, "no CTA");
+    expect_words("no CTA", db_gpu_error_text(), "some_kernel|is empty");
     CHECK(launch(gpu, &some_kernel, 1, 2048, &grid) == -EINVAL, "2048 threads");
+    expect_words("threads", db_gpu_error_text(), "some_kernel|2048|at most 1024");
     CHECK(launch(gpu, &missing_kernel, 1, 1, &grid) == -ENOENT, "no such kernel");
     expect_words("missing", db_gpu_error_text(), "no_such_kernel|none of|nvcc");
 
     static const char *const calls[] = {
-        "cuModuleGetFunction", "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-        "cuStreamCreate",      "cuEventCreate",
-        "cuFuncSetAttribute",  "cuLaunchKernel",
-        "cuEventRecord"};
+        "cuCtxPushCurrent_v2", "cuModuleGetFunction", "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        "cuStreamCreate",      "cuEventCreate",       "cuFuncSetAttribute",
+        "cuLaunchKernel",      "cuEventRecord"};
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         int streams = fake->streams;
         fake->fail_call = calls[i];
@@ -212,16 +216,19 @@ static void lost_kernels(void)
 {
     struct db_gpu *gpu = open_gpu();
     struct db_gpu_buffer buffer;
-    struct db_gpu_grid *grid;
+    struct db_gpu_grid *grid, *second;
 
     CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
     CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 100, &buffer) == 0, "%s", db_gpu_error_text());
     CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == 0, "%s", db_gpu_error_text());
+    CHECK(launch(gpu, &other_kernel, 1, 1, &second) == 0, "%s", db_gpu_error_text());
     fake->polls_running = UINT32_MAX;
     CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS / 20) == -EIO, "no end");
     expect_words("no end", db_gpu_error_text(), "some_kernel|deadline|nothing can end it|cuda:1");
+    CHECK(cuda->wait(second, port_now_ns() + SECOND_NS) == -EIO, "beside it");
+    expect_words("beside it", db_gpu_error_text(), "other_kernel|no further use|cuda:1");
     CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == -EIO, "after it");
-    expect_words("after it", db_gpu_error_text(), "no further use");
+    expect_words("after it", db_gpu_error_text(), "some_kernel|no further use|cuda:1");
     CHECK(cuda->copy(gpu, &grid, buffer.device, 8) == -EIO, "copy after it");
     cuda->free(gpu, &buffer);
     cuda->close(gpu);

@@ -142,7 +142,9 @@ static int gpu_wait(struct db_gpu_grid *grid, uint64_t deadline_ns)
 {
     (void)grid;
     (void)deadline_ns;
-    return gpu_state.lost && strcmp(gpu_state.lost, gpu_state.last) == 0 ? -EIO : 0;
+    if (!gpu_state.lost || strcmp(gpu_state.lost, gpu_state.last) != 0)
+        return 0;
+    return db_gpu_fail(-EIO, "kernel %s had not ended at its deadline", gpu_state.last);
 }
 
 static const struct db_gpu_backend backend = {
