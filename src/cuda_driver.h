@@ -31,6 +31,7 @@ enum cuda_result {
     CUDA_LAUNCH_OUT_OF_RESOURCES = 701,
     CUDA_ALREADY_REGISTERED = 712,
     CUDA_DRIVER_MISMATCH = 803,
+    CUDA_UNKNOWN = 999,
 };
 
 /* CUdevice_attribute. */

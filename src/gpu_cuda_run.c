@@ -219,11 +219,11 @@ leave:
     return error;
 }
 
-/* CUDA_OK when it has ended, CUDA_NOT_READY, or its fault. */
+/* CUDA_OK when it has ended, CUDA_NOT_READY, or its fault; CUDA_UNKNOWN where nobody can tell. */
 static int ask(struct db_gpu_grid *grid)
 {
     if (cuda_enter(grid->cuda))
-        return CUDA_OK; /* nothing to wait for */
+        return CUDA_UNKNOWN;
     int result = grid->cuda->driver->event_query(grid->end);
     cuda_leave(grid->cuda);
     return result;
@@ -270,11 +270,11 @@ int cuda_wait(struct db_gpu_grid *grid, uint64_t deadline_ns)
     }
     grid->next = cuda->lost;
     cuda->lost = grid;
+    /* A fault is of the whole context, and a kernel that runs on may still use all its memory. */
+    cuda->broken = true;
     if (error)
         return error;
-    /* A fault is of the whole context, and a kernel that runs on may still use all its memory. */
     cuda_leave(cuda);
-    cuda->broken = true;
     if (result == CUDA_NOT_READY)
         return db_gpu_fail(-EIO,
                            "kernel %s had not ended at its deadline, and nothing can end it: GPU "
