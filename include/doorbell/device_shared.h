@@ -84,7 +84,11 @@ PORT_FN int db_claim_warp(struct db_qp *qp, uint32_t mask, uint64_t *first, uint
         status = db_claim_shared(qp, port_count_lanes(mask), &base);
     *first = port_broadcast64(mask, base, leader);
     *index = *first + port_count_lanes(mask & ((1u << lane) - 1));
-    return (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
+    status = (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
+    /* What the leader acquired, that these blocks are free, every lane has behind this barrier: a
+     * broadcast orders nothing. */
+    port_syncwarp(mask);
+    return status;
 }
 
 /* Publishes the blocks of all lanes of `mask` with one doorbell. */
