@@ -156,7 +156,7 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
         }
         if (port_timed_out(polls, qp->timeout_ns, &deadline))
             return DB_ERROR_TIMEOUT;
-        db_pause(shared);
+        port_pause_shared(shared);
     }
 }
 

@@ -131,7 +131,7 @@ PORT_FN int db_owner_wait_order(struct db_owner *owner, uint64_t index, enum por
                 return DB_ERROR_TIMEOUT;
         }
         if (owner->completed <= index)
-            port_pause_for_device();
+            port_pause_shared(false);
     }
     return DB_OK;
 }

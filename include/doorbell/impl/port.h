@@ -15,7 +15,7 @@
  *     with the same size; plain loads are for constants fixed at set-up;
  *   - every unbounded loop is a port_wait_*, or calls port_pause() once in each failed iteration,
  *     which changes no local state. It lets the other lanes of a warp go on;
- *     port_pause_for_device() need not;
+ *     port_pause_shared(false) need not;
  *   - order and scope are literals, so that they fold;
  *   - warp code names its mask; nothing relies on implicit lockstep;
  *   - state lives in arguments, on the stack or in the queue.
@@ -49,9 +49,10 @@ enum port_order {
 #include "port_cpu.h"
 #endif
 
-/* port_pause() where only a NIC or a CPU is waited for, which needs nothing of the other lanes. */
-#ifndef port_pause_for_device
-#define port_pause_for_device() port_pause()
+/* port_pause() in a wait for a NIC or a CPU; `shared`: another lane of the warp may
+ * hold what is waited for. */
+#ifndef port_pause_shared
+#define port_pause_shared(shared) ((void)(shared), port_pause())
 #endif
 
 /* ---- Byte order ---- */

@@ -272,9 +272,10 @@ PORT_FN void port_pause(void)
     asm volatile("nanosleep.u32 0;");
 }
 
-/* Nothing to do: a poll waits for the L2 or for PCIe, and the SM runs other warps meanwhile. What a
- * poll takes beyond that, a put and its completion take two or three times. */
-#define port_pause_for_device() ((void)0)
+/* Without other lanes there is nothing to do: a poll waits for the L2 or for PCIe, and the SM runs
+ * other warps meanwhile. What a poll takes beyond that, a put and its completion take two or three
+ * times. */
+#define port_pause_shared(shared) ((shared) ? port_pause() : (void)0)
 
 /* ---- Warp primitives ---- */
 

@@ -102,15 +102,6 @@ PORT_FN uint64_t db_error_pack(uint32_t index, uint32_t opcode, uint32_t syndrom
            (vendor & 0xff) << 8 | (syndrome & 0xff);
 }
 
-/* After a failed poll. Of a shared queue another lane of the warp may hold what is waited for. */
-PORT_FN void db_pause(bool shared)
-{
-    if (shared)
-        port_pause();
-    else
-        port_pause_for_device();
-}
-
 /*
  * A queue's constants for the registers of the calling thread; its words that change are left out.
  * To be taken before an atomic or an acquire: what is looked up in the queue behind one is fetched

@@ -102,7 +102,7 @@ PORT_FN int db_ring_go_on(const struct db_ring *ring, bool shared, uint32_t poll
     }
     if (port_timed_out(polls, ring->timeout_ns, deadline))
         return DB_ERROR_TIMEOUT;
-    db_pause(shared);
+    port_pause_shared(shared);
     return DB_OK;
 }
 

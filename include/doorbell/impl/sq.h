@@ -75,7 +75,7 @@ PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
             return status;
         if (port_timed_out(polls, qp->timeout_ns, &deadline))
             return DB_ERROR_TIMEOUT;
-        db_pause(shared);
+        port_pause_shared(shared);
     }
 }
 
