@@ -87,6 +87,9 @@ struct db_pair {
     struct ibv_send_wr requests[DB_PROXY_MAX_BATCH]; /* what db_post_verbs hands over */
     struct ibv_sge memory[DB_PROXY_MAX_BATCH];
     struct db_qp direct; /* the same queue pair as db_post_wqe sees it */
+    /* Its send ring, a block for each request; NULL where nobody tells where it lies. */
+    const uint8_t *blocks;
+    uint32_t block_mask;
 
     uint32_t psn;
     uint32_t recv_depth;

@@ -163,6 +163,17 @@ static void ask_for(const struct db_proxy_ring *ring, uint64_t index)
                       false);
 }
 
+/* The first requests of a batch whose blocks are asked for: those before are stored too soon. */
+#define ASK_FROM 4u
+
+/* Asks for the block of the send ring that request `number` will be stored to: the device read it,
+ * a lap ago. */
+static void ask_for_block(const struct db_pair *pair, uint64_t number)
+{
+    if (pair->blocks)
+        port_prefetch(pair->blocks + (number & pair->block_mask) * M5_BLOCK_BYTES, true);
+}
+
 /* Takes the next request of a ring, if it is there. A descriptor that cannot be carried out fails
  * its ring, and no other. */
 static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
@@ -203,8 +214,11 @@ static void gather(struct db_worker *worker, uint32_t limit)
             uint32_t number = (uint32_t)__builtin_ctz(left);
             struct db_proxy_ring *ring = worker->rings[number];
             while (worker->batch_count < limit &&
-                   take(worker, ring, &worker->batch[worker->batch_count]))
+                   take(worker, ring, &worker->batch[worker->batch_count])) {
+                if (worker->batch_count >= ASK_FROM)
+                    ask_for_block(&worker->pair, worker->pair.posted + worker->batch_count);
                 worker->batch_count++;
+            }
             if (worker->batch_count < limit)
                 continue;
             worker->next_ring = (number + 1) % DB_PROXY_MAX_RINGS;

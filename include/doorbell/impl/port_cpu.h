@@ -225,10 +225,16 @@ PORT_FN void port_pause(void)
 /* Asks for a line that will be read (or, `to_write`, stored to) soon. */
 PORT_FN void port_prefetch(const void *line, bool to_write)
 {
-    if (to_write)
-        __builtin_prefetch(line, 1, 3);
-    else
+    if (!to_write)
         __builtin_prefetch(line, 0, 3);
+    else
+#if defined(__x86_64__)
+        /* The builtin asks for a line to read unless the compiler is told of the processor; one
+         * that lacks this instruction does nothing at it. */
+        __asm__ volatile("prefetchw %0" ::"m"(*(const char *)line));
+#else
+        __builtin_prefetch(line, 1, 3);
+#endif
 }
 
 /* Keeps the compiler from moving memory accesses across this point; no instruction. */
