@@ -156,14 +156,14 @@ static uint32_t decode(const struct db_proxy *proxy, struct db_descriptor d, boo
 
 /* Asks for the line that a ring's descriptor `index` starts, if it starts one: producers wrote it,
  * so it is in no cache of this core. */
-static void ask_for(const struct db_proxy_ring *ring, uint64_t index)
+static void ask_for_line(const struct db_proxy_ring *ring, uint64_t index)
 {
     if (index % (64 / sizeof(struct db_descriptor)) == 0)
         port_prefetch(ring->slots + (index & (ring->depth - 1)) * sizeof(struct db_descriptor),
                       false);
 }
 
-/* The first requests of a batch whose blocks are asked for: those before are stored too soon. */
+/* From this request of a batch on: the blocks of those before are stored to too soon. */
 #define ASK_FROM 4u
 
 /* Asks for the block of the send ring that request `number` will be stored to: the device read it,
@@ -195,7 +195,7 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
         tell_error(ring, db_error_pack((uint32_t)at, opcode_of(db_descriptor_op(d)), syndrome, 0));
         return false;
     }
-    ask_for(ring, at + AHEAD);
+    ask_for_line(ring, at + AHEAD);
     ring->next = at + 1;
     request->ring = ring;
     request->end = at + 1;
