@@ -29,11 +29,13 @@ struct db_owner {
     int status;    /* why the last call that returned false did */
 };
 
-/* Everything below `completed` is complete. */
+/* Everything below `completed` is complete. Of a queue that was used otherwise before, more may be
+ * claimed than that leaves room for: db_has_room() says how. */
 PORT_FN void db_owner_advance(struct db_owner *owner, uint64_t completed)
 {
+    uint64_t end = completed + owner->here.depth;
     owner->completed = completed;
-    owner->room = (uint32_t)(completed + owner->here.depth - owner->claimed);
+    owner->room = end > owner->claimed ? (uint32_t)(end - owner->claimed) : 0;
 }
 
 /* The WQE at `index` is complete, and with it all before; when it is the last one published, its

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Claim: a wait takes CQEs up to the one that it is for and leaves those behind it; and an owner
+ * that takes a queue finds as much room as there is, also where a WQE of several blocks, the last
+ * one published, gave all its blocks back at once.
+ */
+#include <doorbell/device.h>
+
+#include "../check.h"
+
+#define DEPTH      4u
+#define TIMEOUT_NS 20000000ull
+
+#ifdef PORT_TSAN
+__attribute__((weak)) uint32_t port_cpu_fence_word; /* the software device defines it otherwise */
+#endif
+
+static _Alignas(64) uint8_t sq[DEPTH * M5_BLOCK_BYTES], cq[DEPTH * sizeof(struct m5_cqe)];
+static struct m5_qp_record record;
+static struct m5_cq_record cq_record;
+static uint64_t doorbell;
+static struct db_qp qp;
+static uint32_t cqes;
+
+static void start(void)
+{
+    for (uint32_t i = 0; i < sizeof(cq); i++)
+        cq[i] = 0xff; /* op_own of M5_CQE_INVALID */
+    cqes = 0;
+    qp = (struct db_qp){.sq = sq,
+                        .record = &record,
+                        .doorbell = &doorbell,
+                        .cq = cq,
+                        .cq_record = &cq_record,
+                        .timeout_ns = TIMEOUT_NS,
+                        .qpn = 7,
+                        .depth = DEPTH,
+                        .cq_depth = DEPTH,
+                        .order = DB_ORDER_SYSTEM,
+                        .with_record = DB_WITH_RECORD};
+}
+
+/* The device completes the WQE that starts at `index`. */
+static void complete(uint32_t index)
+{
+    uint8_t *cqe = cq + (cqes & (DEPTH - 1)) * sizeof(struct m5_cqe);
+    uint32_t op_own = (uint32_t)M5_CQE_REQUESTER << 4 | (cqes & DEPTH ? M5_CQE_OWNER : 0);
+    uint64_t tail = (uint64_t)port_bswap32(index << 16 | op_own) << 32 |
+                    port_bswap32((uint32_t)M5_OP_WRITE << 24 | qp.qpn);
+
+    port_st64((uint64_t *)(void *)(cqe + 56), tail, PORT_RELEASE, PORT_SYSTEM);
+    cqes++;
+}
+
+static void wait_takes_its_own(void)
+{
+    uint64_t index;
+
+    start();
+    for (uint32_t i = 0; i < 3; i++) {
+        CHECK(db_put_value(&qp, 64, 1, i, &index) == DB_OK && index == i, "put %u", i);
+        complete(i);
+    }
+    CHECK(db_wait(&qp, 0) == DB_OK, "the first wait");
+    CHECK(qp.done.consumed == 1 && qp.done.completed == 1, "%llu CQEs taken, %llu blocks complete",
+          (unsigned long long)qp.done.consumed, (unsigned long long)qp.done.completed);
+    CHECK(db_wait_shared(&qp, 1) == DB_OK && qp.done.consumed == 2, "a shared wait takes its own");
+    CHECK(db_flush(&qp) == DB_OK && qp.done.consumed == 3, "a flush takes all");
+}
+
+/* A WQE that fills the ring. */
+static void post_all(uint64_t want)
+{
+    uint64_t index;
+
+    CHECK(db_claim(&qp, DEPTH, &index) == DB_OK && index == want, "claim at %llu",
+          (unsigned long long)index);
+    db_publish(&qp, index, index + DEPTH, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+}
+
+static void owner_finds_what_is_free(void)
+{
+    struct db_owner owner;
+    uint64_t index;
+
+    start();
+    post_all(0);
+    complete(0);
+    post_all(DEPTH);
+    db_owner_take(&owner, &qp);
+    CHECK(owner.room == 0, "%u of no free blocks", owner.room);
+    CHECK(!db_owner_claim(&owner, 1, &index) && owner.status == DB_ERROR_TIMEOUT,
+          "a claim over a WQE that the device has");
+    CHECK(!db_owner_claim(&owner, DEPTH + 1, &index) && owner.status == DB_ERROR_INVALID,
+          "more blocks than there are");
+    complete(DEPTH);
+    CHECK(db_owner_claim(&owner, DEPTH, &index) && index == 2 * DEPTH && owner.room == 0,
+          "all blocks are free again");
+    db_owner_publish(&owner, index, index + DEPTH, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    complete(2 * DEPTH);
+    CHECK(db_owner_flush(&owner) == DB_OK && owner.room == DEPTH, "%u free", owner.room);
+    db_owner_give(&owner);
+    post_all(3 * DEPTH);
+}
+
+int main(void)
+{
+    wait_takes_its_own();
+    owner_finds_what_is_free();
+    return 0;
+}
