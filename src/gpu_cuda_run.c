@@ -280,6 +280,11 @@ int cuda_wait(struct db_gpu_grid *grid, uint64_t deadline_ns)
                            "kernel %s had not ended at its deadline, and nothing can end it: GPU "
                            "cuda:%u (%s) takes no more kernels of this process",
                            name, cuda->index, cuda->name);
+    if (result == CUDA_UNKNOWN)
+        return db_gpu_fail(-EIO,
+                           "kernel %s cannot be asked after any more, and may still run: GPU "
+                           "cuda:%u (%s) takes no more kernels of this process",
+                           name, cuda->index, cuda->name);
     return db_gpu_fail(-EIO,
                        "kernel %s faulted on GPU cuda:%u (%s), which takes no more kernels of this "
                        "process: %s",

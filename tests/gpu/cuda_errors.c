@@ -246,6 +246,17 @@ static void lost_kernels(void)
     cuda->close(gpu);
     fake->fault = 0;
     memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+
+    gpu = open_gpu();
+    CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
+    CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == 0, "%s", db_gpu_error_text());
+    fake->fail_call = "cuCtxPushCurrent_v2";
+    fake->fail_result = 201;
+    CHECK(cuda->wait(grid, port_now_ns() + SECOND_NS) == -EIO, "nobody can tell");
+    expect_words("nobody can tell", db_gpu_error_text(),
+                 "some_kernel|may still run|no more kernels");
+    cuda->close(gpu);
+    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
 }
 
 /* ---- Memory ---- */
