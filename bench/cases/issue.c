@@ -29,7 +29,7 @@ struct state {
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
 };
 
-/* What `order` means: for the floors itself, for posts relative to where the ring lies. */
+/* What `order` means: a scope itself, or what is safe where the ring lies. */
 enum choice { SAFE, UNORDERED, GPU_SCOPE, SYSTEM_SCOPE };
 
 struct row {

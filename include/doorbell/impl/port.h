@@ -55,7 +55,27 @@ enum port_order {
 #define port_pause_shared(shared) ((void)(shared), port_pause())
 #endif
 
-/* ---- Byte order ---- */
+/* ---- Byte order, and bits ---- */
+
+/* The low 16 bits of `value` as they lie in a big-endian word: in its last two bytes, or in its
+ * second and third with `last` (below 256) behind them. */
+#ifndef PORT_HAS_BE16
+PORT_FN uint32_t port_be_low16(uint32_t value)
+{
+    return port_bswap32(value & 0xffff);
+}
+
+PORT_FN uint32_t port_be_mid16(uint32_t value, uint32_t last)
+{
+    return port_bswap32((value & 0xffff) << 8 | last);
+}
+#endif
+
+/* Of a power of two. */
+PORT_FN uint32_t port_log2(uint32_t value)
+{
+    return port_count_lanes(value - 1);
+}
 
 /* port_bswap32() for values that are literals where it is called: nvcc folds shifts, and does not
  * look through a permutation of bytes. */

@@ -45,15 +45,8 @@ PORT_FN uint32_t port_bswap32(uint32_t value)
     return __byte_perm(value, 0, 0x0123);
 }
 
-/* Of a power of two. */
-PORT_FN uint32_t port_log2(uint32_t value)
-{
-    return 31 - (uint32_t)__clz((int)value);
-}
-
-/* The low 16 bits of `value` as they lie in a big-endian word: in its last two bytes, or in its
- * second and third with `last` (below 256) behind them. A permutation does what a mask and a swap
- * take two for. */
+/* A permutation does what a mask and a swap take two instructions for. */
+#define PORT_HAS_BE16
 PORT_FN uint32_t port_be_low16(uint32_t value)
 {
     return __byte_perm(value, 0, 0x0144);

@@ -165,24 +165,6 @@ PORT_FN uint32_t port_bswap32(uint32_t value)
     return __builtin_bswap32(value);
 }
 
-/* Of a power of two. */
-PORT_FN uint32_t port_log2(uint32_t value)
-{
-    return 31 - (uint32_t)__builtin_clz(value);
-}
-
-/* The low 16 bits of `value` as they lie in a big-endian word: in its last two bytes, or in its
- * second and third with `last` (below 256) behind them. */
-PORT_FN uint32_t port_be_low16(uint32_t value)
-{
-    return port_bswap32(value & 0xffff);
-}
-
-PORT_FN uint32_t port_be_mid16(uint32_t value, uint32_t last)
-{
-    return port_bswap32((value & 0xffff) << 8 | last);
-}
-
 /* Plain memory is constant while an exploration runs. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

@@ -200,8 +200,9 @@ PORT_FN int db_ring_reserve_many(struct db_ring *ring, uint32_t count, uint32_t 
 /*
  * Reserves `count` slots in a row and waits until they are free. When it could not it returns
  * false, and `*status` is DB_ERROR_TIMEOUT (nothing was reserved; one producer), DB_ERROR_BROKEN
- * (the ring is of no more use), DB_ERROR_IO, or DB_ERROR_INVALID for more slots than the ring has.
- * `own` is for the one producer. (A truth value for the reason that db_owner_claim() gives.)
+ * (the ring is of no more use), DB_ERROR_IO, or DB_ERROR_INVALID for more slots than the ring has
+ * (many producers). `own` is for the one producer. (A truth value for the reason that
+ * db_owner_claim() gives.)
  */
 PORT_FN bool db_ring_reserve(struct db_ring *ring, struct db_ring_own *own, uint32_t count,
                              uint32_t steps, uint64_t *first, int *status)
