@@ -26,7 +26,9 @@ struct state {
     struct issues issues;
     struct bench_samples ticks; /* by the SM's clock */
     struct bench_samples timer; /* by the timer of all SMs */
+    struct bench_samples over;  /* one: how often its floor goes into a post */
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
+    double floor_ns[3][2];      /* p50 of a post's stores, by enum db_order and db_record */
 };
 
 /* What `order` means: a scope itself, or what is safe where the ring lies. */
@@ -88,7 +90,7 @@ static enum bench_status setup(struct bench *b)
         return bench_fail(b, "no memory");
     b->state = state;
     if (bench_samples_init(&state->ticks, bench_capacity(b)) ||
-        bench_samples_init(&state->timer, bench_capacity(b)))
+        bench_samples_init(&state->timer, bench_capacity(b)) || bench_samples_init(&state->over, 1))
         return bench_fail(b, "no memory for the samples");
     return issues_open(b, &state->issues);
 }
@@ -101,15 +103,18 @@ static void teardown(struct bench *b)
     issues_close(&state->issues);
     bench_samples_free(&state->ticks);
     bench_samples_free(&state->timer);
+    bench_samples_free(&state->over);
     free(state);
 }
 
 /* ---- Single posts ---- */
 
-static enum bench_status report_by(struct bench *b, const struct row *row, bool by_timer,
-                                   enum bench_valid valid)
+/* `samples` is one of the state's. */
+static enum bench_status report(struct bench *b, const struct row *row, const char *metric,
+                                const char *unit, enum bench_valid valid,
+                                const struct bench_samples *samples)
 {
-    struct state *state = b->state;
+    const struct state *state = b->state;
     const struct issues *issues = &state->issues;
     bool floors = row->way < BENCH_ISSUE_OWNER;
     struct bench_record record = {
@@ -129,15 +134,34 @@ static enum bench_status report_by(struct bench *b, const struct row *row, bool 
                    {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
                    {"queues", NULL, 1},
                    {"batch", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
-                   {"timer", by_timer ? "GPU timer" : "SM clock", 0}},
-        .metric = "issue",
-        .unit = "us",
+                   {"timer", samples == &state->timer ? "GPU timer" : "SM clock", 0}},
+        .metric = metric,
+        .unit = unit,
         .msg_bytes = 8,
         .valid = valid,
     };
-    if (!by_timer)
+    if (samples == &state->ticks)
         memcpy(record.references, row->reference, sizeof(record.references));
-    return bench_report(b, &record, by_timer ? &state->timer : &state->ticks);
+    return bench_report(b, &record, samples);
+}
+
+/* An owner's post beside its own stores and releases, which were measured before it. */
+static enum bench_status report_over_floor(struct bench *b, const struct row *row,
+                                           enum bench_valid valid)
+{
+    struct state *state = b->state;
+    double *floor_ns = &state->floor_ns[order_of(row, &state->issues)][row->record];
+    struct bench_stats post;
+
+    if (bench_samples_stats(&state->ticks, &post))
+        return bench_fail(b, "no memory for the statistics");
+    if (row->way == BENCH_ISSUE_STORES)
+        *floor_ns = post.typical;
+    if (row->way != BENCH_ISSUE_OWNER || *floor_ns <= 0)
+        return BENCH_PASS;
+    bench_samples_clear(&state->over);
+    bench_samples_add(&state->over, post.typical / *floor_ns);
+    return report(b, row, "over_floor", "x", valid, &state->over);
 }
 
 /* Both clocks saw each post; the timer's interval is around the other's. */
@@ -188,9 +212,11 @@ static enum bench_status measure(struct bench *b, const struct row *row)
     }
     if (status != BENCH_PASS)
         return status;
-    status = report_by(b, row, false, valid);
+    status = report(b, row, "issue", "us", valid, &state->ticks);
     if (status == BENCH_PASS)
-        status = report_by(b, row, true, valid);
+        status = report(b, row, "issue", "us", valid, &state->timer);
+    if (status == BENCH_PASS)
+        status = report_over_floor(b, row, valid);
     return status == BENCH_PASS ? compare_clocks(b, row) : status;
 }
 
