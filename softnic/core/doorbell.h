@@ -295,25 +295,30 @@ PORT_CODE bool nic_look_at(struct nic *nic, struct nic_qp *qp)
     return qp->stall != NIC_RUNNING || qp->suspicion != NIC_NO_SUSPICION || qp->unfinished;
 }
 
-/* Looks at each watched QP. What is still to be looked at lies in the device, so that nobody is
- * forgotten when a fault ends the round. Returns whether any had work left from its last turn. */
+/* How many queues with work left have a turn between two looks at the doorbells: so many full ones
+ * at most delay a queue that rings for little, however many there are. */
+#define NIC_TURNS_A_ROUND 4u
+
+/* Looks at each watched QP, in several rounds when many have work left. What is still to be looked
+ * at lies in the device, so that nobody is forgotten when a round ends, by a fault too. Returns
+ * whether any had work left from its last turn. */
 PORT_CODE bool nic_poll_watched(struct nic *nic)
 {
-    bool any = false;
+    uint32_t turns = 0;
     nic->now_ns = port_now_ns();
     if (nic->rest_watched == 0) {
         nic->rest_watched = nic->first_watched;
         nic->first_watched = 0;
     }
-    while (nic->rest_watched) {
+    while (nic->rest_watched && turns < NIC_TURNS_A_ROUND) {
         struct nic_qp *qp = &nic->qps[nic->rest_watched];
         nic->rest_watched = qp->next_watched;
         qp->watched = 0;
-        any |= qp->unfinished != 0;
+        turns += qp->unfinished != 0;
         if (nic_look_at(nic, qp))
             nic_watch(nic, qp);
     }
-    return any;
+    return turns > 0;
 }
 
 /* One turn of the engine: doorbells first, so that a queue with much to do delays nobody who rings

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Claim: a queue with much to do delays no other for long: the device executes a turn of it, then
- * looks at the doorbells again. All of the long queue is executed all the same, for the one
- * doorbell that it rang, in order, and strict mode finds nothing to say.
+ * Claim: queues with much to do, however many, delay no other for long: the device executes a turn
+ * of some of them, then looks at the doorbells again. All of the long queue is executed all the
+ * same, for the one doorbell that it rang, in order, and strict mode finds nothing to say.
  */
 #include <core/doorbell.h>
 
 #include "engine_rig.h"
 
-enum { DEPTH_LOG2 = 12, LONG = (1 << DEPTH_LOG2) - 1, ROUNDS = 50 };
+enum { DEPTH_LOG2 = 12, LONG = (1 << DEPTH_LOG2) - 1, ROUNDS = 50, CROWD = 24 };
 
 static void build(const struct rig *rig, struct wqe *wqe, size_t to, uint32_t bytes)
 {
@@ -46,8 +46,47 @@ static void one_turn(struct rig_queue *lengthy, struct rig_queue *brief)
         rig_expect(lengthy, next);
 }
 
+static uint32_t count_cqes(struct rig_queue *queues)
+{
+    uint32_t count = 0;
+    struct cqe cqe;
+
+    for (uint32_t i = 0; i < CROWD; i++)
+        while (rig_try(&queues[i].send_cq, &cqe))
+            count++;
+    return count;
+}
+
+/* All queues of a crowd are full. What one round executes must not grow with them. */
+static void many_turns(struct rig *rig, struct rig_queue *crowd)
+{
+    struct wqe wqe;
+    uint32_t left = CROWD * LONG;
+
+    struct nic *nic = nic_hold(rig->host);
+    build(rig, &wqe, 4096, 8);
+    for (uint32_t i = 0; i < CROWD; i++) {
+        while (crowd[i].posted < LONG)
+            rig_put(&crowd[i], &wqe);
+        rig_record(&crowd[i], LONG);
+        rig_ring(&crowd[i], LONG - 1);
+        CHECK(nic_round(nic), "a round found no doorbell");
+    }
+    left -= count_cqes(crowd);
+    for (uint32_t rounds = 0; rounds < 2 * CROWD; rounds++) {
+        CHECK(nic_round(nic), "a round found nothing, and %u WQEs are left", left);
+        uint32_t count = count_cqes(crowd);
+        CHECK(count > 0 && count <= LONG / 10, "one round executed %u WQEs of a crowd", count);
+        left -= count;
+    }
+    nic_release(rig->host);
+    for (uint64_t start = rig_now_ns(); left > 0; left -= count_cqes(crowd))
+        CHECK(rig_now_ns() - start < RIG_PATIENCE_NS, "%u WQEs were left", left);
+}
+
 int main(void)
 {
+    static struct rig_queue crowd[CROWD];
     /* An engine that sleeps would wait for the device that is held here, to answer a doorbell. */
     struct nic_config config = {.poll = NIC_POLL_SPIN, .strict = {.enabled = true}};
     struct rig_queue lengthy, brief;
@@ -58,7 +97,12 @@ int main(void)
     rig_loop(&rig, &brief, rig_uar(&rig), 0, 2);
     for (int i = 0; i < ROUNDS; i++)
         one_turn(&lengthy, &brief);
+    for (uint32_t i = 0; i < CROWD; i++)
+        rig_loop(&rig, &crowd[i], rig_uar(&rig), 0, DEPTH_LOG2);
+    many_turns(&rig, crowd);
     rig_expect_clean(&rig);
+    for (uint32_t i = 0; i < CROWD; i++)
+        rig_destroy(&crowd[i]);
     rig_destroy(&brief);
     rig_destroy(&lengthy);
     rig_stop(&rig);
