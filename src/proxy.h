@@ -86,10 +86,9 @@ struct db_pair {
 
     struct ibv_send_wr requests[DB_PROXY_MAX_BATCH]; /* what db_post_verbs hands over */
     struct ibv_sge memory[DB_PROXY_MAX_BATCH];
-    struct db_qp direct; /* the same queue pair as db_post_wqe sees it */
-    /* Its send ring, a block for each request; NULL where nobody tells where it lies. */
-    const uint8_t *blocks;
-    uint32_t block_mask;
+    /* The same queue pair as db_post_wqe sees it. With db_post_verbs only where its send ring lies,
+     * a block for each request; sq is NULL where libmlx5 does not tell. */
+    struct db_qp direct;
 
     uint32_t psn;
     uint32_t recv_depth;
@@ -105,7 +104,10 @@ void db_pair_endpoint(const struct db_device *device, const struct db_pair *pair
 int db_pair_connect(struct db_device *device, struct db_pair *pair,
                     const struct db_endpoint *endpoint);
 
-/* proxy_post_wqe.c: fills pair->direct. -EOPNOTSUPP with the reason. */
+/* proxy_post_wqe.c: where the send ring lies, into pair->direct, if that is known. */
+void db_pair_find_ring(struct db_pair *pair);
+
+/* proxy_post_wqe.c: fills all of pair->direct. -EOPNOTSUPP with the reason. */
 int db_pair_open_direct(struct db_pair *pair);
 
 /* ---- Rings ---- */

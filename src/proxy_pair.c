@@ -4,7 +4,6 @@
  * be posted both ways (proxy_post.c, proxy_post_wqe.c). Timers and limits are those of connect.c.
  */
 #include <errno.h>
-#include <infiniband/mlx5dv.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -48,18 +47,6 @@ static int to_init(const struct db_device *device, struct db_pair *pair)
                   "INIT");
 }
 
-/* Of a queue pair of libmlx5. */
-static void find_blocks(struct db_pair *pair)
-{
-    struct mlx5dv_qp qp = {0};
-    struct mlx5dv_obj object = {.qp = {.in = pair->qp, .out = &qp}};
-
-    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) || qp.sq.stride != M5_BLOCK_BYTES)
-        return;
-    pair->blocks = qp.sq.buf;
-    pair->block_mask = qp.sq.wqe_cnt - 1;
-}
-
 int db_pair_create(struct db_device *device, const struct db_post_way *way, uint32_t depth,
                    struct db_pair *pair)
 {
@@ -84,7 +71,8 @@ int db_pair_create(struct db_device *device, const struct db_post_way *way, uint
     if (getrandom(&pair->psn, sizeof(pair->psn), GRND_NONBLOCK) < 0)
         pair->psn = 0;
     pair->psn &= 0xffffffu;
-    find_blocks(pair);
+    if (way == &db_post_verbs)
+        db_pair_find_ring(pair);
     int error = to_init(device, pair);
     if (!error && way == &db_post_wqe)
         error = db_pair_open_direct(pair);

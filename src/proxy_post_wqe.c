@@ -89,6 +89,17 @@ const struct db_post_way db_post_wqe = {
     .poll = poll,
 };
 
+void db_pair_find_ring(struct db_pair *pair)
+{
+    struct mlx5dv_qp qp = {0};
+    struct mlx5dv_obj object = {.qp = {.in = pair->qp, .out = &qp}};
+
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) || qp.sq.stride != M5_BLOCK_BYTES)
+        return;
+    pair->direct.sq = qp.sq.buf;
+    pair->direct.depth = qp.sq.wqe_cnt;
+}
+
 int db_pair_open_direct(struct db_pair *pair)
 {
     struct mlx5dv_qp qp = {0};

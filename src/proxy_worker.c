@@ -6,6 +6,7 @@
  * What must hold: a ring's `posted` never passes a descriptor that was not posted, each descriptor
  * is posted once and in order, and every way in which the thread can end tells the producers.
  */
+#include <doorbell/impl/wqe.h>
 #include <errno.h>
 #include <time.h>
 
@@ -155,13 +156,17 @@ static uint32_t decode(const struct db_proxy *proxy, struct db_descriptor d, boo
  * ns a descriptor on an x86 VM with the producer on another core. */
 #define AHEAD 8u
 
-/* Asks for the line that a ring's descriptor `index` starts, if it starts one: producers wrote it,
+/* db_ring_peek(), which asks for the line ahead that starts with a descriptor: producers wrote it,
  * so it is in no cache of this core. */
-static void ask_for_line(const struct db_proxy_ring *ring, uint64_t index)
+static bool peek(const struct db_proxy_ring *ring, uint64_t index, struct db_descriptor *d)
 {
-    if (index % (64 / sizeof(struct db_descriptor)) == 0)
-        port_prefetch(ring->slots + (index & (ring->depth - 1)) * sizeof(struct db_descriptor),
-                      false);
+    uint64_t ahead = index + AHEAD;
+
+    if (!db_ring_peek(ring->slots, ring->depth, index, d))
+        return false;
+    if (ahead % (64 / sizeof(*d)) == 0)
+        port_prefetch(ring->slots + db_ring_slot(ahead, ring->depth), false);
+    return true;
 }
 
 /* From this request of a batch on: the blocks of those before are stored to too soon. (On an H200's
@@ -172,8 +177,8 @@ static void ask_for_line(const struct db_proxy_ring *ring, uint64_t index)
  * a lap ago. */
 static void ask_for_block(const struct db_pair *pair, uint64_t number)
 {
-    if (pair->blocks)
-        port_prefetch(pair->blocks + (number & pair->block_mask) * M5_BLOCK_BYTES, true);
+    if (pair->direct.sq)
+        port_prefetch(db_block(&pair->direct, number), true);
 }
 
 /* Takes the next request of a ring, if it is there. A descriptor that cannot be carried out fails
@@ -184,12 +189,12 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
     struct db_descriptor d;
     uint64_t at = ring->next;
 
-    if (ring->failed || !db_ring_peek(ring->slots, ring->depth, at, &d))
+    if (ring->failed || !peek(ring, at, &d))
         return false;
     bool has_operand = db_descriptor_op(d) == DB_RING_OPERAND;
     if (has_operand) {
         request->operand = db_descriptor_operand(d);
-        if (!db_ring_peek(ring->slots, ring->depth, ++at, &d))
+        if (!peek(ring, ++at, &d))
             return false;
     }
     uint32_t syndrome = decode(worker->proxy, d, has_operand, request);
@@ -197,9 +202,6 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
         tell_error(ring, db_error_pack((uint32_t)at, opcode_of(db_descriptor_op(d)), syndrome, 0));
         return false;
     }
-    if (has_operand)
-        ask_for_line(ring, ring->next + AHEAD);
-    ask_for_line(ring, at + AHEAD);
     ring->next = at + 1;
     request->ring = ring;
     request->end = at + 1;

@@ -218,7 +218,7 @@ PORT_FN bool db_ring_reserve(struct db_ring *ring, struct db_ring_own *own, uint
 PORT_FN void db_ring_store(const struct db_ring *ring, uint64_t index, struct db_descriptor d,
                            uint32_t steps)
 {
-    uint8_t *slot = ring->slots + (index & (ring->depth - 1)) * sizeof(d);
+    uint8_t *slot = ring->slots + db_ring_slot(index, ring->depth);
     uint64_t lap = db_ring_lap(index, ring->depth);
     if (steps & DB_RING_RELEASE) {
         uint64_t *half = (uint64_t *)(void *)slot;
@@ -337,8 +337,7 @@ PORT_FN int db_ring_flush_all(struct db_ring *const *rings, uint32_t count)
 PORT_FN bool db_ring_peek(const uint8_t *slots, uint32_t depth, uint64_t index,
                           struct db_descriptor *d)
 {
-    const uint64_t *half =
-        (const uint64_t *)(const void *)(slots + (index & (depth - 1)) * sizeof(*d));
+    const uint64_t *half = (const uint64_t *)(const void *)(slots + db_ring_slot(index, depth));
     uint64_t lap = db_ring_lap(index, depth);
     /* Acquire: pairs with the release in db_ring_store() or before it. */
     d->half[0] = port_ld64(&half[0], PORT_ACQUIRE, PORT_SYSTEM);
@@ -373,7 +372,7 @@ PORT_FN void db_ring_clear(struct db_ring *ring, struct db_ring_progress *progre
 {
     for (uint32_t i = 0; i < ring->depth; i++) {
         uint64_t other = db_ring_lap(index + i, ring->depth) ^ DB_RING_VALID;
-        uint8_t *slot = ring->slots + ((index + i) & (ring->depth - 1)) * 16u;
+        uint8_t *slot = ring->slots + db_ring_slot(index + i, ring->depth);
         port_st16_shared(slot, other, other);
     }
     port_st64(&progress->posted, index, PORT_RELAXED, PORT_SYSTEM);

@@ -106,6 +106,12 @@ PORT_FN struct db_descriptor db_descriptor_value(enum db_ring_op op, uint32_t wi
     return descriptor;
 }
 
+/* Where descriptor `index` lies in the slots of a ring of `depth`, a power of two: bytes. */
+PORT_FN uint64_t db_ring_slot(uint64_t index, uint32_t depth)
+{
+    return (index & (depth - 1)) * sizeof(struct db_descriptor);
+}
+
 /* The validity of descriptor `index` of a ring of `depth`, a power of two. */
 PORT_FN uint64_t db_ring_lap(uint64_t index, uint32_t depth)
 {
