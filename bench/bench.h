@@ -128,4 +128,8 @@ enum bench_status bench_check_payload(const struct bench *b, enum bench_valid *v
 enum bench_status bench_report(struct bench *b, const struct bench_record *record,
                                const struct bench_samples *samples);
 
+/* The same of a result that is one value. */
+enum bench_status bench_report_value(struct bench *b, const struct bench_record *record,
+                                     double value);
+
 #endif

@@ -205,3 +205,16 @@ enum bench_status bench_report(struct bench *b, const struct bench_record *recor
     }
     return BENCH_PASS;
 }
+
+enum bench_status bench_report_value(struct bench *b, const struct bench_record *record,
+                                     double value)
+{
+    struct bench_samples one;
+
+    if (bench_samples_init(&one, 1))
+        return bench_fail(b, "no memory for a result");
+    bench_samples_add(&one, value);
+    enum bench_status status = bench_report(b, record, &one);
+    bench_samples_free(&one);
+    return status;
+}

@@ -142,14 +142,8 @@ static enum bench_status report_value(struct bench *b, const char *metric, const
         .unit = unit,
         .msg_bytes = 8,
     };
-    struct bench_samples one;
 
-    if (bench_samples_init(&one, 1))
-        return bench_fail(b, "no memory for a result");
-    bench_samples_add(&one, value > 0 ? value : 0);
-    enum bench_status status = bench_report(b, &record, &one);
-    bench_samples_free(&one);
-    return status;
+    return bench_report_value(b, &record, value > 0 ? value : 0);
 }
 
 /* Least squares through the levels' medians, over 1/f. */

@@ -26,7 +26,6 @@ struct state {
     struct issues issues;
     struct bench_samples ticks; /* by the SM's clock */
     struct bench_samples timer; /* by the timer of all SMs */
-    struct bench_samples over;  /* one: how often its floor goes into a post */
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
     double floor_ns[3][2];      /* p50 of a post's stores, by enum db_order and db_record */
 };
@@ -90,7 +89,7 @@ static enum bench_status setup(struct bench *b)
         return bench_fail(b, "no memory");
     b->state = state;
     if (bench_samples_init(&state->ticks, bench_capacity(b)) ||
-        bench_samples_init(&state->timer, bench_capacity(b)) || bench_samples_init(&state->over, 1))
+        bench_samples_init(&state->timer, bench_capacity(b)))
         return bench_fail(b, "no memory for the samples");
     return issues_open(b, &state->issues);
 }
@@ -103,21 +102,17 @@ static void teardown(struct bench *b)
     issues_close(&state->issues);
     bench_samples_free(&state->ticks);
     bench_samples_free(&state->timer);
-    bench_samples_free(&state->over);
     free(state);
 }
 
 /* ---- Single posts ---- */
 
-/* `samples` is one of the state's. */
-static enum bench_status report(struct bench *b, const struct row *row, const char *metric,
-                                const char *unit, enum bench_valid valid,
-                                const struct bench_samples *samples)
+static struct bench_record record_of(const struct issues *issues, const struct row *row,
+                                     const char *clock, enum bench_valid valid)
 {
-    const struct state *state = b->state;
-    const struct issues *issues = &state->issues;
     bool floors = row->way < BENCH_ISSUE_OWNER;
-    struct bench_record record = {
+
+    return (struct bench_record){
         .paper_id = "T3",
         .system = floors ? "floor" : "mini-gda",
         .config = {{"sharing", row->what, 0},
@@ -134,20 +129,17 @@ static enum bench_status report(struct bench *b, const struct row *row, const ch
                    {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
                    {"queues", NULL, 1},
                    {"batch", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
-                   {"timer", samples == &state->timer ? "GPU timer" : "SM clock", 0}},
-        .metric = metric,
-        .unit = unit,
+                   {"timer", clock, 0}},
+        .metric = "issue",
+        .unit = "us",
         .msg_bytes = 8,
         .valid = valid,
     };
-    if (samples == &state->ticks)
-        memcpy(record.references, row->reference, sizeof(record.references));
-    return bench_report(b, &record, samples);
 }
 
 /* An owner's post beside its own stores and releases, which were measured before it. */
 static enum bench_status report_over_floor(struct bench *b, const struct row *row,
-                                           enum bench_valid valid)
+                                           struct bench_record record)
 {
     struct state *state = b->state;
     double *floor_ns = &state->floor_ns[order_of(row, &state->issues)][row->record];
@@ -159,9 +151,24 @@ static enum bench_status report_over_floor(struct bench *b, const struct row *ro
         *floor_ns = post.typical;
     if (row->way != BENCH_ISSUE_OWNER || *floor_ns <= 0)
         return BENCH_PASS;
-    bench_samples_clear(&state->over);
-    bench_samples_add(&state->over, post.typical / *floor_ns);
-    return report(b, row, "over_floor", "x", valid, &state->over);
+    record.metric = "over_floor";
+    record.unit = "x";
+    return bench_report_value(b, &record, post.typical / *floor_ns);
+}
+
+/* What a row's samples say, by either clock. */
+static enum bench_status report(struct bench *b, const struct row *row, enum bench_valid valid)
+{
+    struct state *state = b->state;
+    struct bench_record ticks = record_of(&state->issues, row, "SM clock", valid);
+    struct bench_record timer = record_of(&state->issues, row, "GPU timer", valid);
+    struct bench_record over = ticks;
+
+    memcpy(ticks.references, row->reference, sizeof(ticks.references));
+    enum bench_status status = bench_report(b, &ticks, &state->ticks);
+    if (status == BENCH_PASS)
+        status = bench_report(b, &timer, &state->timer);
+    return status == BENCH_PASS ? report_over_floor(b, row, over) : status;
 }
 
 /* Both clocks saw each post; the timer's interval is around the other's. */
@@ -212,11 +219,7 @@ static enum bench_status measure(struct bench *b, const struct row *row)
     }
     if (status != BENCH_PASS)
         return status;
-    status = report(b, row, "issue", "us", valid, &state->ticks);
-    if (status == BENCH_PASS)
-        status = report(b, row, "issue", "us", valid, &state->timer);
-    if (status == BENCH_PASS)
-        status = report_over_floor(b, row, valid);
+    status = report(b, row, valid);
     return status == BENCH_PASS ? compare_clocks(b, row) : status;
 }
 

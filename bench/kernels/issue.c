@@ -4,6 +4,7 @@
  */
 #include "issue.h"
 
+/* `inlined` is a literal here and below: whoever puts knows which it is. */
 PORT_FN void build_put(const struct db_qp *qp, const struct bench_issue_args *args, uint64_t index,
                        uint64_t i, bool inlined)
 {
@@ -25,30 +26,30 @@ PORT_FN int post_own(struct db_owner *owner, const struct bench_issue_args *args
 }
 
 PORT_FN int post_own_warp(struct db_owner *owner, const struct bench_issue_args *args, uint64_t i,
-                          bool inlined, enum db_order order, enum db_record record)
+                          enum db_order order, enum db_record record)
 {
     uint64_t first, index;
     if (!db_owner_claim_warp(owner, UINT32_MAX, &first, &index))
         return owner->status;
-    build_put(&owner->here, args, index, i, inlined);
+    build_put(&owner->here, args, index, i, true);
     db_owner_publish_warp(owner, UINT32_MAX, order, record);
     return DB_OK;
 }
 
-PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, bool inlined,
-                      enum db_order order, enum db_record record)
+PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, enum db_order order,
+                      enum db_record record)
 {
     const struct db_qp here = db_qp_constants(args->qp);
     uint64_t first, index;
     int status = db_claim_warp(args->qp, UINT32_MAX, &first, &index);
     if (status)
         return status;
-    build_put(&here, args, index, i, inlined);
+    build_put(&here, args, index, i, true);
     return db_publish_warp(args->qp, UINT32_MAX, first, order, record);
 }
 
 PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *args, uint64_t i,
-                      bool inlined, enum db_order order, enum db_record record)
+                      enum db_order order, enum db_record record)
 {
     struct db_qp *qp = args->qp;
     const struct db_qp here = db_qp_constants(qp);
@@ -58,7 +59,7 @@ PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *a
                                            : db_claim_shared(qp, 1, &index);
     if (status)
         return status;
-    build_put(&here, args, index, i, inlined);
+    build_put(&here, args, index, i, true);
     if (way == BENCH_ISSUE_CALL)
         db_publish(qp, index, index + 1, order, record);
     else if (way == BENCH_ISSUE_LOCK)
@@ -96,11 +97,11 @@ PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
     case BENCH_ISSUE_OWNER:
         return post_own(owner, args, i, inlined, order, record);
     case BENCH_ISSUE_WARP_OWNER:
-        return post_own_warp(owner, args, i, inlined, order, record);
+        return post_own_warp(owner, args, i, order, record);
     case BENCH_ISSUE_WARP:
-        return post_warp(args, i, inlined, order, record);
+        return post_warp(args, i, order, record);
     default:
-        return post_call(way, args, i, inlined, order, record);
+        return post_call(way, args, i, order, record);
     }
 }
 
