@@ -210,6 +210,12 @@ static void launches(void)
     fake->polls_running = 0;
 }
 
+/* What a lost GPU holds is never given back; the next part begins with none of it. */
+static void forget(void)
+{
+    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+}
+
 /* After these a GPU is of no further use in its process. What it holds is never given back, because
  * to free it would wait for the kernel. */
 static void lost_kernels(void)
@@ -234,7 +240,7 @@ static void lost_kernels(void)
     cuda->close(gpu);
     CHECK(fake->gpu_memory == 1, "it was freed under a running kernel");
 
-    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+    forget();
     fake->polls_running = 0;
     fake->fault = 700;
     gpu = open_gpu();
@@ -245,7 +251,7 @@ static void lost_kernels(void)
     CHECK(launch(gpu, &some_kernel, 1, 1, &grid) == -EIO, "after a fault");
     cuda->close(gpu);
     fake->fault = 0;
-    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+    forget();
 
     gpu = open_gpu();
     CHECK(cuda->load(gpu, "image", 5) == 0, "%s", db_gpu_error_text());
@@ -256,7 +262,7 @@ static void lost_kernels(void)
     expect_words("nobody can tell", db_gpu_error_text(),
                  "some_kernel|may still run|no more kernels");
     cuda->close(gpu);
-    memset(&fake->contexts, 0, (size_t)((char *)(fake + 1) - (char *)&fake->contexts));
+    forget();
 }
 
 /* ---- Memory ---- */

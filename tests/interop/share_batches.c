@@ -41,15 +41,10 @@ PORT_FN void build_all(const struct batch_args *args, const struct db_qp *qp, ui
 PORT_FN int publish_all(struct db_qp *qp, enum share_way way, uint64_t first, uint32_t batch)
 {
     uint64_t end = first + batch;
-    if (way == SHARE_PRIVATE)
-        db_publish(qp, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else if (way == SHARE_LOCKED)
-        db_publish_locked(qp, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else if (way == SHARE_TICKET)
-        return db_publish_ticket(qp, first, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else
-        for (uint64_t index = end; index-- > first;)
-            db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    if (way != SHARE_HANDOFF)
+        return share_publish_row(qp, way, first, end - 1, end, DB_ORDER_SYSTEM);
+    for (uint64_t index = end; index-- > first;)
+        db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     return DB_OK;
 }
 

@@ -21,15 +21,10 @@ PORT_FN int reserve_publish(struct db_qp *qp, enum share_way way, uint64_t first
     uint64_t end = first + blocks;
     for (uint64_t index = first; index < end; index++)
         db_build_nop(qp, index, index == end - 1 ? DB_SIGNALED : DB_UNSIGNALED);
-    if (way == SHARE_PRIVATE)
-        db_publish(qp, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else if (way == SHARE_LOCKED)
-        db_publish_locked(qp, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else if (way == SHARE_TICKET)
-        return db_publish_ticket(qp, first, end - 1, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else
-        for (uint64_t index = first; index < end; index++)
-            db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    if (way != SHARE_HANDOFF)
+        return share_publish_row(qp, way, first, end - 1, end, DB_ORDER_SYSTEM);
+    for (uint64_t index = first; index < end; index++)
+        db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     return DB_OK;
 }
 

@@ -204,18 +204,27 @@ PORT_FN int share_claim(struct db_qp *qp, enum share_way way, uint32_t blocks, u
     return db_claim_shared(qp, blocks, index);
 }
 
-/* The publication that goes with share_claim(). */
+/* The publication that goes with share_claim(), of WQEs in a row whose last one starts at `last`;
+ * by hand-off each is published by itself. */
+PORT_FN int share_publish_row(struct db_qp *qp, enum share_way way, uint64_t first, uint64_t last,
+                              uint64_t end, enum db_order order)
+{
+    if (way == SHARE_PRIVATE)
+        db_publish(qp, last, end, order, DB_WITH_RECORD);
+    else if (way == SHARE_LOCKED)
+        db_publish_locked(qp, last, end, order, DB_WITH_RECORD);
+    else
+        return db_publish_ticket(qp, first, last, end, order, DB_WITH_RECORD);
+    return DB_OK;
+}
+
+/* The same of one WQE. */
 PORT_FN int share_publish(struct db_qp *qp, enum share_way way, uint32_t blocks, uint64_t index,
                           enum db_order order)
 {
-    if (way == SHARE_PRIVATE)
-        db_publish(qp, index, index + blocks, order, DB_WITH_RECORD);
-    else if (way == SHARE_LOCKED)
-        db_publish_locked(qp, index, index + blocks, order, DB_WITH_RECORD);
-    else if (way == SHARE_HANDOFF)
-        db_publish_handoff(qp, index, blocks, order, DB_WITH_RECORD);
-    else
-        return db_publish_ticket(qp, index, index, index + blocks, order, DB_WITH_RECORD);
+    if (way != SHARE_HANDOFF)
+        return share_publish_row(qp, way, index, index, index + blocks, order);
+    db_publish_handoff(qp, index, blocks, order, DB_WITH_RECORD);
     return DB_OK;
 }
 
