@@ -147,7 +147,7 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
     for (uint32_t polls = 1;; polls++) {
         if (db_cq_poll(qp, index + 1, shared, order) > index)
             return DB_OK;
-        int status = db_qp_status(qp);
+        int status = polls % PORT_POLLS_PER_LOOK == 0 ? db_qp_status(qp) : DB_OK;
         if (status) {
             /* Acquire: pairs with the release before the error was told. This WQE may have been
              * complete before another failed. */

@@ -126,6 +126,13 @@ PORT_FN uint64_t port_host64(struct be64 wire)
  * microseconds. */
 #define PORT_POLLS_PER_CLOCK 64
 
+/* How many pass between two looks for a failure, in another word than the one that is polled: a
+ * load more for each poll makes what is waited for be seen later. Before the clock's turn there
+ * always was one. The explorer looks each time; it has no time to lose, but schedules. */
+#ifndef PORT_POLLS_PER_LOOK
+#define PORT_POLLS_PER_LOOK 16
+#endif
+
 /* After failed poll number `polls`, from 1 on: have `timeout_ns` passed since the first look at the
  * clock? `*deadline` is 0 before that look. */
 PORT_FN bool port_timed_out(uint32_t polls, uint64_t timeout_ns, uint64_t *deadline)

@@ -63,6 +63,8 @@ uint64_t port_explore(struct port_op op);
 /* The calling thread's lane. */
 unsigned port_explore_lane(void);
 
+#define PORT_POLLS_PER_LOOK 1
+
 #define PORT_SITE ((struct port_site){__FILE__, __func__, __LINE__})
 
 PORT_FN uint64_t port_explore_load(struct port_site site, const void *word, enum port_order order,

@@ -85,17 +85,13 @@ PORT_FN int db_ring_status(const struct db_ring *ring)
     return error & DB_ERROR_VALID ? DB_ERROR_IO : DB_ERROR_BROKEN;
 }
 
-/* How many failed polls pass between two looks at the error word: a poll is a read over PCIe, and
- * so is a look. */
-#define DB_RING_POLLS_PER_LOOK 16
-
 /* After a failed poll: DB_OK to go on, the ring's failure, or DB_ERROR_TIMEOUT. `shared`: the
  * worker may wait for another lane of the warp. `*deadline` is 0 until the clock was first looked
  * at. */
 PORT_FN int db_ring_go_on(const struct db_ring *ring, bool shared, uint32_t polls,
                           uint64_t *deadline)
 {
-    if (polls % DB_RING_POLLS_PER_LOOK == 0) {
+    if (polls % PORT_POLLS_PER_LOOK == 0) {
         int status = db_ring_status(ring);
         if (status)
             return status;

@@ -70,9 +70,11 @@ PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
     for (uint32_t polls = 1;; polls++) {
         if (db_has_room(qp, end, db_cq_poll(qp, DB_ALL_BLOCKS, shared, PORT_ACQUIRE)))
             return DB_OK;
-        int status = db_qp_status(qp);
-        if (status)
-            return status;
+        if (polls % PORT_POLLS_PER_LOOK == 0) {
+            int status = db_qp_status(qp);
+            if (status)
+                return status;
+        }
         if (port_timed_out(polls, qp->timeout_ns, &deadline))
             return DB_ERROR_TIMEOUT;
         port_pause_shared(shared);
