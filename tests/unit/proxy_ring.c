@@ -54,8 +54,14 @@ static int push(struct run *run, uint32_t steps, uint32_t id, uint32_t i, uint64
     struct db_descriptor d =
         db_descriptor_memory(DB_RING_PUT, 0, id % DB_RING_PLACES, i, id / DB_RING_PLACES, i, 8);
 
-    if (!run->pairs || i % 2)
+    if (!run->pairs || i % 2) {
+        if ((steps | DB_RING_PAYLOAD) == DB_RING_PAYLOAD && i % 3 == 0) {
+            port_fence(PORT_RELEASE, PORT_SYSTEM); /* the payload; the push below has its own */
+            if (db_ring_try_push(ring, &ring->own, d, index))
+                return DB_OK;
+        }
         return db_ring_push(ring, &ring->own, d, steps, index);
+    }
     return db_ring_push_pair(ring, &ring->own, db_descriptor_value(DB_RING_OPERAND, 0, 0, i), d,
                              steps, index);
 }

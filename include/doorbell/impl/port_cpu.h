@@ -114,6 +114,13 @@ PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
 #endif
 }
 
+/* The same when `so`. */
+PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
+{
+    if (so)
+        port_st16_shared(to, lo, hi);
+}
+
 /* 8 bytes of plain memory at any address. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

@@ -127,6 +127,14 @@ PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
     port_st16(to, lo, hi);
 }
 
+/* The same when `so`, without a branch: one costs a thread more than a store does. */
+PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
+{
+    asm volatile("{ .reg .pred so; setp.ne.u32 so, %3, 0;"
+                 " @so st.relaxed.sys.global.v2.u64 [%0], {%1, %2}; }" ::"l"(port_cuda_global(to)),
+                 "l"(lo), "l"(hi), "r"((uint32_t)so));
+}
+
 /* 8 bytes of plain memory at any address; two loads when it is a multiple of 4. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {
