@@ -26,11 +26,15 @@ static enum bench_status open_proxy(struct bench *b, struct lanes *lanes)
         attr->idle = (enum db_proxy_idle)options->idle;
     if (bench_given(options, BENCH_OPT_PIN))
         attr->pin = options->pin ? DB_PIN_NEAR_NIC : DB_PIN_NONE;
+    if (bench_given(options, BENCH_OPT_IN_FLIGHT))
+        attr->depth = (uint32_t)options->in_flight;
     attr->timeout_ns = options->timeout_ns;
     if (attr->workers == 0)
         attr->workers = 1;
     if (attr->batch == 0)
         attr->batch = 16;
+    if (attr->depth == 0)
+        attr->depth = 128;
     attr->workers += lanes->attr.last_alone;
     if (db_proxy_create(lanes->transport->device, attr, &lanes->proxy))
         return bench_fail(b, "%s", db_error_text());
@@ -138,6 +142,7 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
     config[used++] = (struct bench_config){"workers", NULL, attr->proxy.workers};
     config[used++] = (struct bench_config){"rings", NULL, attr->count};
     config[used++] = (struct bench_config){"batch", NULL, attr->proxy.batch};
+    config[used++] = (struct bench_config){"in_flight", NULL, attr->proxy.depth};
     config[used++] = (struct bench_config){
         "posting", attr->proxy.post == DB_POST_WQE ? "own WQEs" : "ibv_post_send", 0};
     return used;

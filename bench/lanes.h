@@ -36,7 +36,7 @@ struct lanes {
 
 #define LANES_USES                                                                                 \
     (BENCH_USES_TRANSPORT | BENCH_USE(POST) | BENCH_USE(IDLE) | BENCH_USE(PIN) |                   \
-     BENCH_USE(PROGRESS))
+     BENCH_USE(IN_FLIGHT) | BENCH_USE(PROGRESS))
 
 /* What a row says of the depth where some of its lanes are proxied. */
 #define LANES_LEAST_DEPTH .least_depth = 2, .depth_why = "a ring of a proxied queue"

@@ -95,6 +95,9 @@ const struct bench_option_row bench_option_rows[BENCH_OPT_COUNT] = {
                             FIELD(doorbell), 0, 0},
     [BENCH_OPT_WORKERS] = {0, BENCH_KIND_NUMBER, "workers", "N", "CPU threads of a proxy",
                            FIELD(workers), 1, 8},
+    [BENCH_OPT_IN_FLIGHT] = {0, BENCH_KIND_NUMBER, "in-flight", "N",
+                             "Requests of a proxy's worker in flight, a power of two (128)",
+                             FIELD(in_flight), 1, 32768},
     [BENCH_OPT_RINGS] = {0, BENCH_KIND_NUMBER, "rings", "N", "Rings of a proxy", FIELD(rings), 1,
                          64},
     [BENCH_OPT_POST] = {0, BENCH_KIND_CHOICE, "post", "verbs|wqe",
@@ -191,6 +194,11 @@ bool bench_options_agree(const struct bench_options *options, char *error)
     if (options->depth & (options->depth - 1)) {
         snprintf(error, BENCH_ERROR_BYTES, "--tx-depth=%llu: a power of two is needed",
                  (unsigned long long)options->depth);
+        return false;
+    }
+    if (options->in_flight & (options->in_flight - 1)) {
+        snprintf(error, BENCH_ERROR_BYTES, "--in-flight=%llu: a power of two is needed",
+                 (unsigned long long)options->in_flight);
         return false;
     }
     if (bench_given(options, BENCH_OPT_INJECT) && !options->check)

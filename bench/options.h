@@ -53,6 +53,7 @@ enum bench_option {
     BENCH_OPT_PAYLOAD,
     BENCH_OPT_DOORBELL,
     BENCH_OPT_WORKERS,
+    BENCH_OPT_IN_FLIGHT,
     BENCH_OPT_RINGS,
     BENCH_OPT_POST,
     BENCH_OPT_IDLE,
@@ -132,7 +133,8 @@ struct bench_options {
     uint64_t payload_memory;
     uint64_t doorbell; /* enum bench_doorbell */
 
-    uint64_t workers; /* of a proxy */
+    uint64_t workers;   /* of a proxy */
+    uint64_t in_flight; /* requests of each of its workers */
     uint64_t rings;
     uint64_t post; /* enum db_post */
     uint64_t idle; /* enum db_proxy_idle */

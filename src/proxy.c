@@ -12,9 +12,10 @@
 #include "device.h"
 #include "error.h"
 
-/* Long enough that a batch never waits for room, short enough that what is behind it does not wait
- * for long. */
-#define DEFAULT_DEPTH 256u
+/* Long enough for eight of the largest batches, short enough that what is behind them does not wait
+ * for long: four workers and a device, all of them saturated, on an H200's host gave a ring of its
+ * own a round trip of 51 us, with 256 in flight 106, with 64 46; the rates of 64 were lower. */
+#define DEFAULT_DEPTH 128u
 
 #define DEFAULT_SPIN_NS  50000u
 #define DEFAULT_NAP_NS   50000u   /* longest nap while backing off */

@@ -202,7 +202,8 @@ enum db_proxy_pin {
 struct db_proxy_attr {
     uint32_t workers; /* threads, each with its own queue pair, 1 to 8; 0: 1 */
     uint32_t batch;   /* requests that a worker posts with one doorbell, 1 to 16; 0: 16 */
-    uint32_t depth;   /* requests in flight on each queue pair, a power of two; 0: 256 */
+    uint32_t depth;   /* requests in flight on each queue pair, a power of two; 0: 128. What is
+                         pushed behind them waits for all of them. */
     enum db_post post;
     enum db_proxy_idle idle;
     uint64_t spin_ns;  /* of polling before a worker naps or sleeps; 0: 50 us */
