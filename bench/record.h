@@ -48,6 +48,8 @@ struct bench_record {
     uint64_t msg_bytes;
     uint64_t iterations; /* operations behind the samples; 0: one for each sample */
     enum bench_valid valid;
+    const char *posted; /* a WQE as it lay in memory, in hexadecimal; NULL: none to show */
+    const char *ours;   /* the one that it was compared with, "??" for bytes that may differ */
     const char
         *references[BENCH_REFERENCES_MAX]; /* ids of data/reference.csv, up to the first NULL */
 

@@ -150,6 +150,10 @@ static json_t *record_object(const struct bench_record *record, const struct ben
                             : json_boolean(record->valid == BENCH_VALID));
     json_object_set_new(object, "where", where_object(&record->where, machine));
     json_object_set_new(object, "reference", reference_array(record));
+    if (record->posted)
+        json_object_set_new(
+            object, "wqe",
+            json_pack("{s:o, s:o}", "posted", text(record->posted), "ours", text(record->ours)));
     if (record->histogram)
         json_object_set_new(object, "histogram", histogram_array(record));
     if (record->samples)

@@ -269,3 +269,10 @@ void vendors_version(const struct vendors_library *library, const char *folder, 
     else
         snprintf(text, bytes, "%s %d.%d.%d", library->vendor, part[0], part[1], part[2]);
 }
+
+bool vendors_made_for(const struct vendors_library *library, const char *text)
+{
+    size_t name = strlen(library->vendor);
+    return strncmp(text, library->vendor, name) == 0 && text[name] == ' ' &&
+           strcmp(text + name + 1, library->made_for) == 0;
+}

@@ -81,6 +81,9 @@ bool vendors_find_headers(const struct vendors_library *library, const char *nvc
 void vendors_version(const struct vendors_library *library, const char *folder, char *text,
                      size_t bytes);
 
+/* Whether that is the version that our source was written for. */
+bool vendors_made_for(const struct vendors_library *library, const char *text);
+
 /* ---- compile.c ---- */
 
 struct vendors_image {
@@ -130,5 +133,14 @@ struct vendors_posted {
 /* Whether the put is what our own code would have posted; false with a sentence in why. */
 bool vendors_posted_agrees(const struct vendors_arm *arm, const struct vendors_posted *posted,
                            char *why);
+
+/* Both in hexadecimal: the slot that was posted, and ours, with "??" for the bytes that are not
+ * compared; of a descriptor, which is none of ours, there is no second one: "". */
+struct vendors_dump {
+    char posted[2 * 64 + 1];
+    char ours[2 * 64 + 1];
+};
+void vendors_posted_dump(const struct vendors_arm *arm, const struct vendors_posted *posted,
+                         struct vendors_dump *dump);
 
 #endif

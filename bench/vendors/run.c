@@ -54,6 +54,13 @@ struct run {
 
 /* Texts of results live until the program ends. */
 static char version_text[VENDORS_LIBRARIES][96];
+static struct vendors_dump dump_text[VENDORS_LIBRARIES][VENDORS_ARMS_MAX];
+
+static struct vendors_dump *dump_of(const struct vendors_library *library,
+                                    const struct vendors_arm *arm)
+{
+    return &dump_text[library - vendors_library][arm - library->arm];
+}
 
 /* ---- One launch ---- */
 
@@ -127,6 +134,7 @@ static enum bench_status compare(struct run *r, const struct vendors_library *li
         return status;
     memcpy(&posted.doorbell, r->host.host, sizeof(posted.doorbell));
 
+    vendors_posted_dump(arm, &posted, dump_of(library, arm));
     *valid = vendors_posted_agrees(arm, &posted, why) ? BENCH_VALID : BENCH_INVALID;
     if (*valid == BENCH_VALID)
         return BENCH_PASS;
@@ -172,9 +180,11 @@ static enum bench_status sample(struct run *r, const struct vendors_library *lib
     return BENCH_PASS;
 }
 
-static enum bench_status report(struct run *r, const struct vendors_arm *arm,
-                                enum bench_valid valid, uint32_t notes)
+static enum bench_status report(struct run *r, const struct vendors_library *library,
+                                const struct vendors_arm *arm, enum bench_valid valid,
+                                uint32_t notes)
 {
+    const struct vendors_dump *dump = dump_of(library, arm);
     bool proxy = arm->post == VENDORS_DESCRIPTOR;
     bool inlined = arm->post == VENDORS_WQE_INLINE;
     struct bench_record record = {
@@ -194,6 +204,8 @@ static enum bench_status report(struct run *r, const struct vendors_arm *arm,
         .unit = "us",
         .msg_bytes = VENDORS_BYTES,
         .valid = valid,
+        .posted = dump->posted,
+        .ours = dump->ours[0] ? dump->ours : NULL,
     };
     return bench_report(r->b, &record, &r->samples);
 }
@@ -228,7 +240,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
     if (valid == BENCH_UNCHECKED)
         return status;
     status = bench_worse(status, check_clock(r, arm, &span));
-    return bench_worse(status, report(r, arm, valid, results.notes));
+    return bench_worse(status, report(r, library, arm, valid, results.notes));
 }
 
 /* ---- One library ---- */
@@ -252,6 +264,13 @@ static enum bench_status run_library(struct run *r, const struct vendors_library
     free(image.bytes);
     if (error)
         return bench_fail(r->b, "%s: %s", library->name, db_gpu_error_text());
+    if (!vendors_made_for(library, text))
+        fprintf(
+            stderr,
+            "doorbell bench: warning: %s: our source was made for %s %s and compiles over %s as "
+            "well; that the WQEs agree is checked, whether it is called as its authors would "
+            "is not\n",
+            library->name, library->vendor, library->made_for, text);
 
     enum bench_status status = BENCH_SKIPPED;
     for (size_t i = 0; i < VENDORS_ARMS_MAX && library->arm[i].system && !r->broken; i++)

@@ -24,7 +24,8 @@
  * doorbell and the proxy's credits in mapped host memory, no slot used twice in a launch, at most
  * VENDORS_CHUNK timed posts in a launch, VENDORS_PAUSE_TICKS of the SM's clock between two posts.
  *
- * Tells the user what is skipped and why: no compiler, no headers, headers of another version.
+ * Tells the user what is skipped and why: no compiler, no headers, headers that our source does not
+ * compile over; and of which versions it is not known whether it calls them well.
  * Returns BENCH_SKIPPED when nothing could run, BENCH_FAIL when a kernel failed or a WQE differs.
  */
 enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path);

@@ -26,12 +26,12 @@ static void build_ours(const struct vendors_arm *arm, uint8_t *block)
         db_build_write_value(&qp, 0, DB_SIGNALED, VENDORS_RADDR, ARM_RKEY, VENDORS_VALUE);
 }
 
-static bool in_gap(const struct vendors_arm *arm, size_t byte)
+static bool is_compared(const struct vendors_arm *arm, size_t byte)
 {
     for (size_t i = 0; i < sizeof(arm->gap) / sizeof(arm->gap[0]); i++)
         if (byte >= arm->gap[i].from && byte < arm->gap[i].to)
-            return true;
-    return false;
+            return false;
+    return byte < WQE_BYTES;
 }
 
 static bool wqe_agrees(const struct vendors_arm *arm, const struct vendors_posted *posted,
@@ -43,7 +43,7 @@ static bool wqe_agrees(const struct vendors_arm *arm, const struct vendors_poste
 
     build_ours(arm, ours);
     for (size_t i = 0; i < WQE_BYTES; i++) {
-        if (in_gap(arm, i) || posted->slot[i] == ours[i])
+        if (!is_compared(arm, i) || posted->slot[i] == ours[i])
             continue;
         snprintf(why, VENDORS_WHY_BYTES, "byte %zu of its WQE is 0x%02x, of ours 0x%02x", i,
                  posted->slot[i], ours[i]);
@@ -86,6 +86,24 @@ static bool descriptor_agrees(const struct vendors_posted *posted, char *why)
         return false;
     }
     return true;
+}
+
+void vendors_posted_dump(const struct vendors_arm *arm, const struct vendors_posted *posted,
+                         struct vendors_dump *dump)
+{
+    uint8_t ours[M5_BLOCK_BYTES] __attribute__((aligned(64)));
+    bool wqe = arm->post != VENDORS_DESCRIPTOR;
+
+    if (wqe)
+        build_ours(arm, ours);
+    dump->ours[0] = '\0';
+    for (size_t i = 0; i < sizeof(posted->slot); i++) {
+        snprintf(dump->posted + 2 * i, 3, "%02x", posted->slot[i]);
+        if (wqe && is_compared(arm, i))
+            snprintf(dump->ours + 2 * i, 3, "%02x", ours[i]);
+        else if (wqe)
+            snprintf(dump->ours + 2 * i, 3, "??");
+    }
 }
 
 bool vendors_posted_agrees(const struct vendors_arm *arm, const struct vendors_posted *posted,

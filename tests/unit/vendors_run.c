@@ -245,6 +245,16 @@ static void check_all(void)
           results.record[0].config[5].text);
     CHECK(strcmp(results.record[10].config[5].text, "NVSHMEM of unknown version") == 0, "%s",
           results.record[10].config[5].text);
+    CHECK(strncmp(results.record[0].posted, results.record[0].ours, 16) == 0 &&
+              strchr(results.record[0].ours, '?'),
+          "%s beside %s", results.record[0].posted, results.record[0].ours);
+    CHECK(strcmp(results.record[8].system, "gin-proxy") == 0 && results.record[8].posted &&
+              !results.record[8].ours,
+          "record 8 is of %s", results.record[8].system);
+    CHECK(vendors_made_for(&vendors_library[0], "NCCL 2.28.9") &&
+              !vendors_made_for(&vendors_library[0], "NCCL 2.28.90") &&
+              !vendors_made_for(&vendors_library[2], "NVSHMEM of unknown version"),
+          "versions");
     CHECK(!results.record[0].config[9].key && results.record[10].config[9].key, "notes");
 }
 

@@ -102,6 +102,21 @@ static void check_descriptor(void)
     }
 }
 
+static void check_dump(void)
+{
+    struct vendors_posted posted = posted_like(inline_wqe);
+    struct vendors_dump dump;
+
+    vendors_posted_dump(find_arm("vendor_nvshmem_p"), &posted, &dump);
+    CHECK(strlen(dump.posted) == 128 && strncmp(dump.posted, "00000008123456030000000800", 26) == 0,
+          "posted %s", dump.posted);
+    CHECK(strncmp(dump.ours, dump.posted, 88) == 0 && strlen(dump.ours) == 128 &&
+              strspn(dump.ours + 88, "?") == 40,
+          "ours %s", dump.ours);
+    vendors_posted_dump(find_arm("vendor_gin_proxy_put"), &posted, &dump);
+    CHECK(strlen(dump.posted) == 128 && dump.ours[0] == '\0', "a descriptor is none of ours");
+}
+
 int main(void)
 {
     /*  byte    0               16              32              48 */
@@ -116,5 +131,6 @@ int main(void)
               "................................................");
     check_wqe("vendor_nvshmem_p", inline_wqe, "............................................????");
     check_descriptor();
+    check_dump();
     return 0;
 }
