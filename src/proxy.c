@@ -92,8 +92,8 @@ static int prepare(struct db_proxy *proxy, uint32_t number)
     pthread_cond_init(&worker->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     proxy->worker_count++;
-    worker->record = calloc(proxy->attr.depth, sizeof(*worker->record));
-    if (!worker->record)
+    worker->run = calloc(proxy->attr.depth, sizeof(*worker->run));
+    if (!worker->run)
         return db_fail(-ENOMEM, "no memory for a proxy's worker");
     return db_pair_create(proxy->device, proxy->way, proxy->attr.depth, &worker->pair);
 }
@@ -101,7 +101,7 @@ static int prepare(struct db_proxy *proxy, uint32_t number)
 static void dismantle(struct db_worker *worker)
 {
     db_pair_destroy(&worker->pair);
-    free(worker->record);
+    free(worker->run);
     pthread_cond_destroy(&worker->changed);
     pthread_mutex_destroy(&worker->mutex);
     pthread_mutex_destroy(&worker->holder);

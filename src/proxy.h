@@ -157,18 +157,21 @@ enum db_worker_state {
     DB_WORKER_LOST,    /* its thread was ended by something else */
 };
 
-/* What was posted as request n lies at n modulo the pair's depth. */
-struct db_posted {
+/* Requests of one ring, of one kind, that were posted in a row with one doorbell. */
+struct db_run {
     struct db_proxy_ring *ring; /* NULL: destroyed since */
-    uint64_t end;
-    uint32_t op;
+    uint64_t end;               /* index in the ring behind the last one's descriptors */
+    uint32_t count;             /* of them that are not complete */
+    uint32_t op;                /* enum db_ring_op */
 };
 
 struct db_worker {
     struct db_proxy *proxy;
     uint32_t number; /* from 1 */
     struct db_pair pair;
-    struct db_posted *record;
+    struct db_run *run;  /* [pair.depth] run n lies at n modulo that */
+    uint64_t oldest_run; /* not complete */
+    uint64_t next_run;
     struct db_proxy_ring *rings[DB_PROXY_MAX_RINGS];
     uint32_t served;                             /* bit n: rings[n] is there */
     uint32_t next_ring;                          /* whose turn it is */

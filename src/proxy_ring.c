@@ -235,8 +235,8 @@ static void take_out(struct db_worker *worker, const struct db_proxy_ring *ring)
     }
     worker->batch_count = kept;
     for (uint32_t i = 0; i < worker->pair.depth; i++)
-        if (worker->record[i].ring == ring)
-            worker->record[i].ring = NULL;
+        if (worker->run[i].ring == ring)
+            worker->run[i].ring = NULL;
     worker->rings[ring->number] = NULL;
     worker->served &= ~(1u << ring->number);
 }

@@ -68,21 +68,37 @@ static uint32_t opcode_of(uint32_t op)
     }
 }
 
-static struct db_posted *record_of(const struct db_worker *worker, uint64_t request)
+static bool wants_operand(uint32_t op)
 {
-    return &worker->record[request & (worker->pair.depth - 1)];
+    return op == DB_RING_PUT_IMM || op == DB_RING_FETCH_ADD;
 }
 
-static void tell_completed(struct db_worker *worker, uint64_t first, uint64_t end)
+static struct db_run *run_at(const struct db_worker *worker, uint64_t number)
+{
+    return &worker->run[number & (worker->pair.depth - 1)];
+}
+
+/* The index behind the descriptors of a run's requests but the last `left`. */
+static uint64_t end_before(const struct db_run *run, uint32_t left)
+{
+    return run->end - left * (wants_operand(run->op) ? 2u : 1u);
+}
+
+/* The oldest `count` requests in flight are complete. */
+static void tell_completed(struct db_worker *worker, uint64_t count)
 {
     uint32_t touched = 0;
 
-    for (uint64_t i = first; i < end; i++) {
-        const struct db_posted *posted = record_of(worker, i);
-        if (!posted->ring)
-            continue;
-        posted->ring->completed = posted->end;
-        touched |= 1u << posted->ring->number;
+    while (count > 0) {
+        struct db_run *run = run_at(worker, worker->oldest_run);
+        uint32_t done = count < run->count ? (uint32_t)count : run->count;
+        count -= done;
+        run->count -= done;
+        if (run->ring) {
+            run->ring->completed = end_before(run, run->count);
+            touched |= 1u << run->ring->number;
+        }
+        worker->oldest_run += run->count == 0;
     }
     for (; touched; touched &= touched - 1) {
         struct db_proxy_ring *ring = worker->rings[__builtin_ctz(touched)];
@@ -100,12 +116,12 @@ static bool complete(struct db_worker *worker)
     if (before == pair->posted)
         return false;
     int error = pair->way->poll(pair);
-    tell_completed(worker, before, pair->completed);
+    tell_completed(worker, pair->completed - before);
     if (error) {
-        const struct db_posted *failed = record_of(worker, pair->completed);
+        const struct db_run *run = run_at(worker, worker->oldest_run);
         leave(worker, DB_WORKER_FAILED,
-              db_error_pack((uint32_t)failed->end - 1, opcode_of(failed->op), pair->syndrome,
-                            pair->vendor_syndrome));
+              db_error_pack((uint32_t)end_before(run, run->count - 1) - 1, opcode_of(run->op),
+                            pair->syndrome, pair->vendor_syndrome));
     }
     return pair->completed != before;
 }
@@ -130,9 +146,8 @@ static uint32_t decode(const struct db_proxy *proxy, struct db_descriptor d, boo
                        struct db_request *request)
 {
     uint32_t op = db_descriptor_op(d);
-    bool wants_operand = op == DB_RING_PUT_IMM || op == DB_RING_FETCH_ADD;
 
-    if (op < DB_RING_PUT || op > DB_RING_VALUE || wants_operand != has_operand)
+    if (op < DB_RING_PUT || op > DB_RING_VALUE || wants_operand(op) != has_operand)
         return M5_SYN_LOCAL_QP_OP;
     request->op = (uint16_t)op;
     request->flags = 0;
@@ -187,15 +202,19 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
                  struct db_request *request)
 {
     struct db_descriptor d;
+    bool has_operand = false;
     uint64_t at = ring->next;
 
-    if (ring->failed || !peek(ring, at, &d))
+    if (ring->failed)
         return false;
-    bool has_operand = db_descriptor_op(d) == DB_RING_OPERAND;
-    if (has_operand) {
-        request->operand = db_descriptor_operand(d);
-        if (!peek(ring, ++at, &d))
+    while (true) {
+        if (!peek(ring, at, &d))
             return false;
+        if (has_operand || db_descriptor_op(d) != DB_RING_OPERAND)
+            break;
+        request->operand = db_descriptor_operand(d);
+        has_operand = true;
+        at++;
     }
     uint32_t syndrome = decode(worker->proxy, d, has_operand, request);
     if (syndrome) {
@@ -238,15 +257,19 @@ static void gather(struct db_worker *worker, uint32_t limit)
 /* The first `count` requests of the batch were posted. */
 static void note_posted(struct db_worker *worker, uint32_t count)
 {
+    const struct db_request *request = &worker->batch[worker->batch_first];
     struct db_pair *pair = &worker->pair;
     uint32_t touched = 0;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct db_request *request = &worker->batch[worker->batch_first + i];
-        *record_of(worker, pair->posted + i) =
-            (struct db_posted){request->ring, request->end, request->op};
-        request->ring->posted = request->end;
-        touched |= 1u << request->ring->number;
+    for (uint32_t i = 0, first = 0; i < count; i++) {
+        const struct db_request *next = i + 1 < count ? &request[i + 1] : NULL;
+        if (next && next->ring == request[i].ring && next->op == request[i].op)
+            continue;
+        *run_at(worker, worker->next_run++) =
+            (struct db_run){request[i].ring, request[i].end, i + 1 - first, request[i].op};
+        request[i].ring->posted = request[i].end;
+        touched |= 1u << request[i].ring->number;
+        first = i + 1;
     }
     pair->posted += count;
     worker->batch_first += count;

@@ -143,7 +143,7 @@ static void *produce(void *argument)
     return NULL;
 }
 
-static void set_up(struct db_proxy *proxy, struct db_posted *record)
+static void set_up(struct db_proxy *proxy, struct db_run *run)
 {
     struct db_worker *worker = &proxy->workers[0];
 
@@ -153,7 +153,7 @@ static void set_up(struct db_proxy *proxy, struct db_posted *record)
     proxy->windows.count = 1;
     worker->proxy = proxy;
     worker->number = 1;
-    worker->record = record;
+    worker->run = run;
     worker->pair.way = &way;
     worker->pair.depth = DEPTH;
     for (uint32_t i = 0; i < RINGS; i++) {
@@ -179,13 +179,13 @@ static void set_up(struct db_proxy *proxy, struct db_posted *record)
 int main(void)
 {
     static struct db_proxy proxy;
-    static struct db_posted record[DEPTH];
+    static struct db_run run[DEPTH];
     struct db_worker *worker = &proxy.workers[0];
     pthread_t threads[THREADS];
 
     random_state = (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)random_state);
-    set_up(&proxy, record);
+    set_up(&proxy, run);
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, produce, (void *)(uintptr_t)i), "no thread");
     uint64_t deadline = port_now_ns() + TIMEOUT_NS;
