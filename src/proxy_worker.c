@@ -234,7 +234,9 @@ static bool take(const struct db_worker *worker, struct db_proxy_ring *ring,
     return true;
 }
 
-/* Fills the empty batch with up to `limit` requests, from each ring in its turn. */
+/* Fills the empty batch with up to `limit` requests, at least one, from each ring in its turn. The
+ * turn moves on behind a ring that was served, and at no other time: rings would be passed over for
+ * ever. */
 static void gather(struct db_worker *worker, uint32_t limit)
 {
     uint32_t mask = worker->next_ring ? ~0u << worker->next_ring : ~0u;
@@ -302,6 +304,8 @@ static bool submit(struct db_worker *worker)
 
     if (worker->batch_count == 0) {
         uint32_t room = pair->depth - (uint32_t)(pair->posted - pair->completed);
+        if (room == 0)
+            return false;
         gather(worker, room < batch ? room : batch);
     }
     if (worker->batch_count == 0)
@@ -403,8 +407,8 @@ void *db_worker_run(void *argument)
         __atomic_store_n(&worker->cpu, -1, __ATOMIC_RELAXED);
     pthread_cleanup_push(lost, worker);
     serve(worker);
-    pthread_cleanup_pop(0);
     drain(worker);
+    pthread_cleanup_pop(0);
     end(worker, worker->state == DB_WORKER_FAILED ? DB_WORKER_FAILED : DB_WORKER_STOPPED,
         DB_RING_STOPPED);
     return NULL;

@@ -2,8 +2,8 @@
 /*
  * Claim: whatever ends a proxied queue reaches the threads that wait on it, long before their
  * deadline, and says why: an error CQE, by both ways of posting; a descriptor that names memory out
- * of bounds, which fails its own ring and no other; the death of the worker's thread; a stop, which
- * first completes what was pushed.
+ * of bounds, which fails its own ring and no other; the death of the worker's thread, also while it
+ * stops; a stop, which first completes what was pushed.
  */
 #include "proxy_ends.h"
 
@@ -191,6 +191,35 @@ static void stop(void)
     printf("a stop completes what was pushed\n");
 }
 
+static void *stop_it(void *argument)
+{
+    return (void *)(intptr_t)db_proxy_stop(((struct proxy_ends *)argument)->proxy);
+}
+
+/* The stop waits for a put with an immediate, for which the peer has no receive, when the worker
+ * dies. */
+static void death_under_a_stop(void)
+{
+    const struct db_proxy_attr proxy = {.timeout_ns = LONG_NS};
+    struct proxy_ends ends;
+    pthread_t stopper;
+    uint64_t index;
+    void *stopped;
+
+    proxy_ends_start(&ends, &proxy, &long_queue, BUFFER_BYTES);
+    QUEUE_OK(db_put_imm(ends.qp, 0, ends.remote.rkey, 0, ends.local.lkey, 8, 1, &index));
+    CHECK(!pthread_create(&stopper, NULL, stop_it, &ends), "no thread");
+    while (
+        !(__atomic_load_n(&worker_of(ends.queue)->attention, __ATOMIC_ACQUIRE) & DB_ATTENTION_STOP))
+        port_pause();
+    pthread_cancel(worker_of(ends.queue)->thread);
+    expect(ends.queue, index, DB_ERROR_BROKEN, -ENOTRECOVERABLE, "was ended");
+    pthread_join(stopper, &stopped);
+    CHECK((intptr_t)stopped == -EIO, "the stop = %ld", (long)(intptr_t)stopped);
+    proxy_ends_destroy(&ends);
+    printf("a worker's death while it stops arrives\n");
+}
+
 int main(void)
 {
     queue_strict(true);
@@ -200,6 +229,7 @@ int main(void)
     for (int idle = DB_IDLE_SPIN; idle <= DB_IDLE_SLEEP; idle++)
         worker_dies((enum db_proxy_idle)idle);
     death_under_a_waiter();
+    death_under_a_stop();
     stop();
     queue_expect_no_diagnostics_of_worker();
     return 0;

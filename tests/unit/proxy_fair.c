@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Claim: a ring with one descriptor is served within two turns of rings that are always full,
+ * however long the queue pair has no room and whenever room comes: each full ring gives one batch
+ * in between, and each gives about as much as the others.
+ *
+ * The worker is the library's; the queue pair below it is a way of posting that this program plays.
+ */
+#include <string.h>
+
+#include "../../src/proxy.h"
+#include "../check.h"
+
+#define RINGS  32u
+#define DEPTH  64u /* of the queue pair and of the rings */
+#define BATCH  16u
+#define LONELY 30u /* the ring with one descriptor */
+#define ROUNDS 40u
+
+#ifdef PORT_TSAN
+__attribute__((weak)) uint32_t port_cpu_fence_word; /* the software device defines it otherwise */
+#endif
+
+static struct lane {
+    struct db_ring ring;
+    struct db_ring_progress progress;
+    struct db_proxy_ring served;
+    _Alignas(64) uint8_t slots[DEPTH * sizeof(struct db_descriptor)];
+    uint64_t posted; /* of its descriptors */
+} lanes[RINGS];
+
+static struct db_proxy proxy;
+static struct db_run run[DEPTH];
+
+/* ---- The queue pair ---- */
+
+static uint64_t may_complete; /* requests, of all */
+
+static int post(struct db_pair *pair, const struct db_request *requests, uint32_t count)
+{
+    (void)pair;
+    for (uint32_t i = 0; i < count; i++)
+        lanes[requests[i].ring->number].posted++;
+    return (int)count;
+}
+
+static int poll(struct db_pair *pair)
+{
+    pair->completed = may_complete < pair->posted ? may_complete : pair->posted;
+    return 0;
+}
+
+static const struct db_post_way way = {.name = "played", .post = post, .poll = poll};
+
+/* ---- The load ---- */
+
+static void set_up(void)
+{
+    struct db_worker *worker = &proxy.workers[0];
+
+    proxy = (struct db_proxy){.worker_count = 1, .attr.batch = BATCH};
+    proxy.windows.at[0] = (struct db_place){0, 64, 0};
+    proxy.windows.count = 1;
+    *worker = (struct db_worker){
+        .proxy = &proxy, .number = 1, .run = run, .pair = {.way = &way, .depth = DEPTH}};
+    may_complete = 0;
+    for (uint32_t i = 0; i < RINGS; i++) {
+        struct lane *lane = &lanes[i];
+        lane->posted = 0;
+        lane->ring = (struct db_ring){.slots = lane->slots,
+                                      .progress = &lane->progress,
+                                      .timeout_ns = 1000000000,
+                                      .depth = DEPTH,
+                                      .producers = DB_ONE_PRODUCER};
+        db_ring_clear(&lane->ring, &lane->progress, 0);
+        lane->served = (struct db_proxy_ring){.worker = worker,
+                                              .number = i,
+                                              .depth = DEPTH,
+                                              .slots = lane->slots,
+                                              .progress = &lane->progress};
+        worker->rings[i] = &lane->served;
+        worker->served |= 1u << i;
+    }
+}
+
+static void push(struct lane *lane)
+{
+    uint64_t index;
+    int status = db_ring_push(&lane->ring, &lane->ring.own,
+                              db_descriptor_value(DB_RING_VALUE, 0, 0, 1), DB_RING_TUNED, &index);
+    CHECK(status == DB_OK, "a push = %d", status);
+}
+
+static void fill(uint32_t busy)
+{
+    for (uint32_t i = 0; i < busy; i++)
+        while (lanes[i].ring.own.next < lanes[i].progress.posted + DEPTH)
+            push(&lanes[i]);
+}
+
+/* Completes `room` requests after `idle` steps without any, and lets the worker step. */
+static void round_of(uint32_t busy, uint32_t idle, uint32_t room)
+{
+    struct db_worker *worker = &proxy.workers[0];
+
+    fill(busy);
+    for (uint32_t i = 0; i < idle; i++)
+        db_worker_step(worker);
+    may_complete += room;
+    while (db_worker_step(worker))
+        fill(busy);
+}
+
+static void check(uint32_t busy, uint32_t idle, uint32_t room)
+{
+    uint64_t others = 0, least = UINT64_MAX, most = 0;
+
+    set_up();
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        round_of(busy, idle, room);
+    push(&lanes[LONELY]);
+    uint64_t before = proxy.workers[0].pair.posted;
+    while (lanes[LONELY].posted == 0) {
+        round_of(busy, idle, room);
+        others = proxy.workers[0].pair.posted - before;
+        CHECK(others <= 2 * BATCH * busy + 2 * DEPTH,
+              "%u full rings, %u steps without room, %u at a time: %llu of the others were posted "
+              "and a waiting one was not",
+              busy, idle, room, (unsigned long long)others);
+    }
+    for (uint32_t i = 0; i < 4 * busy; i++)
+        round_of(busy, idle, BATCH);
+    for (uint32_t i = 0; i < busy; i++) {
+        least = lanes[i].posted < least ? lanes[i].posted : least;
+        most = lanes[i].posted > most ? lanes[i].posted : most;
+    }
+    CHECK(most - least <= 2 * BATCH,
+          "%u full rings, %u steps without room, %u at a time: one had %llu posted, one %llu", busy,
+          idle, room, (unsigned long long)most, (unsigned long long)least);
+}
+
+int main(void)
+{
+    for (uint32_t busy = 1; busy <= 17; busy += 4)
+        for (uint32_t idle = 0; idle <= 48; idle++)
+            for (uint32_t room = 1; room <= DEPTH; room *= 4)
+                check(busy, idle, room);
+    printf("a ring that is not full has its turn\n");
+    return 0;
+}
