@@ -3,6 +3,8 @@
  * Completion by all queues: a put on each of two queues, one wait for both. And a WQE that the
  * device refuses, whose error CQE must be understood.
  */
+#include <doorbell/device.h>
+
 #include "programs.h"
 
 #define BUS_TARGET 0x1000
@@ -45,7 +47,7 @@ static void run_two(const struct ex_config *config, void *object, unsigned threa
                    (enum db_record)config->record);
     }
     ex_step(2);
-    ex_check(db_wait_queues(memory->queues, 2, false) == DB_OK, "the wait succeeds");
+    ex_check(db_flush_all(memory->queues, 2) == DB_OK, "the wait succeeds");
     ex_step(3);
     for (unsigned q = 0; q < 2; q++)
         ex_check(port_ld64(&memory->old[q], PORT_RELAXED, PORT_SYSTEM) == 5 + q,

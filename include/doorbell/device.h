@@ -157,6 +157,18 @@ PORT_FN int db_flush(struct db_qp *qp)
     return db_wait_queue(qp, false);
 }
 
+/* The same for each queue of a set, of both kinds. All are waited for; the first failure is
+ * returned. */
+PORT_FN int db_flush_all(struct db_qp *const *qps, uint32_t count)
+{
+    int first = DB_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        int status = db_flush(qps[i]);
+        first = first ? first : status;
+    }
+    return first;
+}
+
 #include "device_shared.h"
 
 #endif

@@ -335,19 +335,6 @@ PORT_FN int db_ring_flush(const struct db_ring *ring)
     return end == 0 ? db_ring_status(ring) : db_ring_wait(ring, end - 1);
 }
 
-/* Waits for every ring of a set, in turn; the first failure is returned after all were waited for.
- */
-PORT_FN int db_ring_flush_all(struct db_ring *const *rings, uint32_t count)
-{
-    int first = DB_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        int status = db_ring_flush(rings[i]);
-        if (first == DB_OK)
-            first = status;
-    }
-    return first;
-}
-
 /* ---- The worker's side ---- */
 
 /* Is descriptor `index` there? Then `*d` is it, and its payload is visible. */

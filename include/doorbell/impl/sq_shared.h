@@ -221,17 +221,4 @@ PORT_FN int db_wait_queue_shared(struct db_qp *qp)
     return status ? status : db_wait_queue(qp, true);
 }
 
-/* Waits for every queue of a set, in turn; the first failure is returned after all were waited for.
- */
-PORT_FN int db_wait_queues(struct db_qp *const *qps, uint32_t count, bool shared)
-{
-    int first = DB_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        int status = shared ? db_wait_queue_shared(qps[i]) : db_wait_queue(qps[i], false);
-        if (first == DB_OK)
-            first = status;
-    }
-    return first;
-}
-
 #endif
