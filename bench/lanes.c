@@ -38,6 +38,9 @@ static enum bench_status open_proxy(struct bench *b, struct lanes *lanes)
     attr->workers += lanes->attr.last_alone;
     if (db_proxy_create(lanes->transport->device, attr, &lanes->proxy))
         return bench_fail(b, "%s", db_error_text());
+    struct db_worker_info first;
+    lanes->pinned = db_proxy_query(lanes->proxy, 1, &first) == 0 && first.cpu >= 0;
+    lanes->progress = options->progress_memory == BENCH_MEMORY_GPU ? DB_MEMORY_GPU : DB_MEMORY_HOST;
     return BENCH_PASS;
 }
 
@@ -59,8 +62,7 @@ static enum bench_status open_proxied(struct bench *b, struct lanes *lanes, uint
         .worker = worker_of(lanes, i),
         .producers = i < lanes->attr.count - lanes->attr.last_own ? lanes->attr.producers : 1,
         .protocol = lanes->attr.protocol,
-        .progress =
-            b->options->progress_memory == BENCH_MEMORY_GPU ? DB_MEMORY_GPU : DB_MEMORY_HOST,
+        .progress = lanes->progress,
     };
 
     if (db_queue_create(lanes->transport->device, &attr, &lanes->queue[i]) ||
@@ -131,6 +133,9 @@ const char *lanes_system(const struct lanes *lanes)
     return lanes->attr.proxied ? "mini-proxy" : "mini-gda";
 }
 
+static const char *const idle_policy[] = {
+    [DB_IDLE_SPIN] = "spin", [DB_IDLE_BACK_OFF] = "back off", [DB_IDLE_SLEEP] = "sleep"};
+
 size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size_t used)
 {
     const struct lanes_attr *attr = &lanes->attr;
@@ -145,6 +150,9 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
     config[used++] = (struct bench_config){"in_flight", NULL, attr->proxy.depth};
     config[used++] = (struct bench_config){
         "posting", attr->proxy.post == DB_POST_WQE ? "own WQEs" : "ibv_post_send", 0};
+    config[used++] = (struct bench_config){"idle", idle_policy[attr->proxy.idle], 0};
+    config[used++] = (struct bench_config){"pinned", lanes->pinned ? "yes" : "no", 0};
+    config[used++] = (struct bench_config){"progress", transport_place(lanes->progress), 0};
     return used;
 }
 

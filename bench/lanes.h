@@ -30,7 +30,9 @@ struct lanes {
     struct transport_pair pair[LANES_MAX]; /* GPU-submitted ones */
     struct db_qp *qp[LANES_MAX];           /* as kernels see them */
     uint32_t count;
-    struct db_keys local; /* of the memory, as the lanes name it */
+    bool pinned;             /* the first worker is */
+    enum db_memory progress; /* of proxied ones */
+    struct db_keys local;    /* of the memory, as the lanes name it */
     struct db_keys remote;
 };
 

@@ -193,7 +193,9 @@ enum bench_status singles_row(struct bench *b, struct singles *singles,
     if (status == BENCH_PASS) {
         struct bench_record record = {.system = lanes_system(&lanes), .msg_bytes = 8};
         record.config[0] = (struct bench_config){"protocol", row ? row->name : "db_put", 0};
-        record.config[1] = (struct bench_config){"payload", "pointer", 0};
+        bool released = !row || row->steps & (DB_RING_RELEASE | DB_RING_PAYLOAD);
+        record.config[1] = (struct bench_config){
+            "payload", released ? "pointer, released" : "pointer, visible before", 0};
         lanes_config(&lanes, record.config, 2);
         status = singles_report(b, singles, &record, row ? row->issue : none,
                                 row ? row->complete : none);

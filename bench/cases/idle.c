@@ -23,12 +23,6 @@ struct state {
     struct bench_samples samples;
 };
 
-static const char *const policies[] = {
-    [DB_IDLE_SPIN] = "spin",
-    [DB_IDLE_BACK_OFF] = "back off",
-    [DB_IDLE_SLEEP] = "sleep",
-};
-
 static enum bench_status setup(struct bench *b)
 {
     struct state *state = calloc(1, sizeof(*state));
@@ -72,8 +66,7 @@ static enum bench_status report(struct bench *b, const struct lanes *lanes, cons
     struct bench_record record = {
         .system = "mini-proxy", .metric = metric, .unit = unit, .valid = valid};
 
-    record.config[0] = (struct bench_config){"idle_policy", policies[lanes->attr.proxy.idle], 0};
-    lanes_config(lanes, record.config, 1);
+    lanes_config(lanes, record.config, 0);
     return bench_report(b, &record, &state->samples);
 }
 
@@ -163,14 +156,15 @@ static enum bench_status run(struct bench *b)
     enum bench_status status = BENCH_PASS;
 
     for (int idle = DB_IDLE_SPIN; idle <= DB_IDLE_SLEEP && status != BENCH_FAIL; idle++)
-        status = bench_worse(status, measure(b, (enum db_proxy_idle)idle));
+        if (!bench_given(b->options, BENCH_OPT_IDLE) || b->options->idle == (uint64_t)idle)
+            status = bench_worse(status, measure(b, (enum db_proxy_idle)idle));
     return status;
 }
 
 const struct bench_case bench_case_idle = {
     .name = "idle",
     .summary = "a proxy that is left idle: CPU share, latency of the first put, rate",
-    .uses = BENCH_USES_TRANSPORT | BENCH_USES_PAYLOAD | BENCH_USE(POST) | BENCH_USE(PIN),
+    .uses = LANES_USES | BENCH_USES_PAYLOAD,
     .repetitions = 3,
     LANES_LEAST_DEPTH,
     .setup = setup,

@@ -127,6 +127,7 @@ static const struct puts_variant variants[] = {
 static const struct singles_row protocols[] = {
     {"baseline", DB_RING_BASELINE, {"R087", "R090"}, {"R088", "R091"}},
     {"tuned", DB_RING_TUNED, {"R093", "R096"}, {"R094", "R097"}},
+    {"tuned, payload released", DB_RING_PAYLOAD, {NULL}, {NULL}},
 };
 
 static enum bench_status proxied_puts(struct bench *b, struct transport *t)

@@ -21,7 +21,7 @@ struct state {
 static const struct singles_row rows[] = {
     {"baseline", DB_RING_BASELINE, {"R087", "R090", "R137"}, {"R088", "R091"}},
     {"without the atomic", DB_RING_READ | DB_RING_RELEASE, {NULL}, {NULL}},
-    {"and the read of progress", DB_RING_RELEASE, {NULL}, {NULL}},
+    {"without the atomic and the read", DB_RING_RELEASE, {NULL}, {NULL}},
     {"tuned", DB_RING_TUNED, {"R093", "R096", "R138"}, {"R094", "R097"}},
     {"tuned, payload released", DB_RING_PAYLOAD, {NULL}, {NULL}},
     {"many producers", DB_RING_SHARED, {NULL}, {NULL}},
