@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claim: the experiments take all their steps on a CUDA GPU: kernels are loaded, queues mapped,
- * what lies in GPU memory is copied, and every payload is valid; and a driver that is older than
- * the kernels' compiler is refused. Over the fake driver (fake_driver.c), whose kernels CPU threads
- * run. The argument is the experiment.
+ * what lies in GPU memory is copied, and every payload is valid. Over the fake driver
+ * (fake_driver.c), whose kernels CPU threads run. The argument is the experiment.
  */
 #include "bench/bench.h"
 #include "bench/kernels/floor.h"

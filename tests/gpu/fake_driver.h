@@ -5,7 +5,8 @@
  * Included by fake_driver.c and by the tests over it, which get the one struct fake_driver from
  * the library's symbol "fake_driver".
  *
- * FAKE_DRIVER_INIT in the environment is what cuInit() returns; FAKE_DRIVER_VERSION the version.
+ * A program that knows nothing of it is steered by the environment: FAKE_DRIVER_INIT is what
+ * cuInit() returns, FAKE_DRIVER_VERSION the version.
  */
 #ifndef DOORBELL_TESTS_GPU_FAKE_DRIVER_H
 #define DOORBELL_TESTS_GPU_FAKE_DRIVER_H

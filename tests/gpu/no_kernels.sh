@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Claim: a GPU that runs no kernel of this program is refused with the reason. Over the fake driver
+# (fake_driver.c), which LD_LIBRARY_PATH leads to.
+set -u
+
+doorbell=${DOORBELL_BUILD:?names the build directory}/doorbell
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cases=0 failures=0
+
+# expect STATUS VARIABLE=VALUE ARGUMENT...: the exit status of `doorbell ARGUMENT...`.
+expect() {
+    status=$1 setting=$2
+    shift 2
+    what="$setting doorbell $*"
+    cases=$((cases + 1)) got=0
+    env "$setting" "$doorbell" "$@" >"$work/out" 2>&1 </dev/null || got=$?
+    [ "$got" -eq "$status" ] || fail "status $got, expected $status"
+}
+
+# The words are in what it printed.
+said() {
+    for words in "$@"; do
+        grep -qF -- "$words" "$work/out" || fail "no '$words'"
+    done
+}
+
+fail() {
+    failures=$((failures + 1))
+    echo "FAILED: $what: $1"
+    sed 's/^/    /' "$work/out"
+}
+
+# refused VARIABLE=VALUE WORDS...: for this reason.
+refused() {
+    setting=$1
+    shift
+    expect 1 "$setting" bench inline -n 5 --gpu=cuda
+    said 'failed: --gpu=cuda: ' "$@"
+}
+
+expect 1 FAKE_DRIVER_INIT=0 bench inline -n 5 --gpu=cuda
+if grep -q 'built without nvcc' "$work/out"; then
+    refused FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is'
+else
+    refused FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver'
+fi
+
+echo "$cases runs, $failures failures"
+[ "$failures" -eq 0 ]
