@@ -63,12 +63,21 @@ static int start(void)
                            "the NVIDIA driver finds no GPU (%s); see `nvidia-smi` and "
                            "CUDA_VISIBLE_DEVICES, or use the GPU that CPU threads play",
                            cuda_result_text(&loaded, result));
+    /* A stub has no words for its results. */
+    if (result == CUDA_STUB_LIBRARY)
+        return db_gpu_fail(
+            -EIO, "the libcuda.so.1 here is the CUDA toolkit's stub (CUDA_ERROR_STUB_LIBRARY), "
+                  "which is no driver; take its folder out of LD_LIBRARY_PATH, or use the "
+                  "GPU that CPU threads play");
     if (result == CUDA_DRIVER_MISMATCH)
         return db_gpu_fail(-EIO,
                            "the NVIDIA kernel module and libcuda.so.1 are of different "
-                           "versions (%s); reboot, or reload the module",
+                           "versions (%s); reboot, reload the module, or use the GPU that CPU "
+                           "threads play",
                            cuda_result_text(&loaded, result));
-    return db_gpu_fail(-EIO, "the NVIDIA driver does not start: %s; see `nvidia-smi`",
+    return db_gpu_fail(-EIO,
+                       "the NVIDIA driver does not start: %s; see `nvidia-smi`, or use the GPU "
+                       "that CPU threads play",
                        cuda_result_text(&loaded, result));
 }
 

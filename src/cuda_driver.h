@@ -22,6 +22,7 @@ struct CUevent_st;
 enum cuda_result {
     CUDA_OK = 0,
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_STUB_LIBRARY = 34,
     CUDA_NO_DEVICE = 100,
     CUDA_INVALID_IMAGE = 200,
     CUDA_NO_BINARY_FOR_GPU = 209,

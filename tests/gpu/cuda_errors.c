@@ -57,8 +57,9 @@ static void driver_says(const char *init, int want, const char *words)
 static void drivers(void)
 {
     driver_says("100", -ENODEV, "finds no GPU|CUDA_ERROR_FAKE_100|nvidia-smi|CPU threads");
-    driver_says("803", -EIO, "different versions|reboot");
-    driver_says("999", -EIO, "does not start|CUDA_ERROR_FAKE_999");
+    driver_says("34", -EIO, "toolkit's stub|LD_LIBRARY_PATH|CPU threads");
+    driver_says("803", -EIO, "different versions|reboot|CPU threads");
+    driver_says("999", -EIO, "does not start|CUDA_ERROR_FAKE_999|nvidia-smi|CPU threads");
 }
 
 /* ---- Opening ---- */
