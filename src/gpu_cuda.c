@@ -58,6 +58,9 @@ static int cuda_count(uint32_t *count)
     if (result)
         return db_gpu_fail(-EIO, "the NVIDIA driver does not tell how many GPUs there are: %s",
                            cuda_result_text(driver, result));
+    if (devices <= 0)
+        return db_gpu_fail(-ENODEV, "the NVIDIA driver shows no GPU; see `nvidia-smi` and "
+                                    "CUDA_VISIBLE_DEVICES, or use the GPU that CPU threads play");
     *count = (uint32_t)devices;
     return 0;
 }

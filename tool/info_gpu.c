@@ -59,7 +59,7 @@ void info_gpus_read(struct info_gpus *gpus)
     }
     gpus->gpu = calloc(count, sizeof(*gpus->gpu));
     if (!gpus->gpu) {
-        snprintf(gpus->why_none, sizeof(gpus->why_none), "the NVIDIA driver shows none");
+        snprintf(gpus->why_none, sizeof(gpus->why_none), "no memory for a list of %u", count);
         return;
     }
     gpus->count = count;

@@ -87,7 +87,7 @@ struct db_gpu_grid; /* a kernel in flight */
 struct db_gpu_backend {
     const char *kind;
 
-    /* How many GPUs of this kind there are. */
+    /* How many GPUs of this kind there are. -ENODEV: none, or no driver. */
     int (*count)(uint32_t *count);
 
     /* Takes a GPU into use. -ENODEV: no such GPU, or no driver. */

@@ -94,6 +94,12 @@ static void opening(void)
     config.index = 2;
     CHECK(cuda->open(&config, &gpu) == -ENODEV, "GPU 2 of 2");
     expect_words("index", db_gpu_error_text(), "cuda:2|shows 2|CUDA_VISIBLE_DEVICES");
+    uint32_t count = 7;
+    fake->device_count = 0;
+    CHECK(cuda->count(&count) == -ENODEV && count == 0, "%u GPUs", count);
+    CHECK(cuda->open(&config, &gpu) == -ENODEV, "no GPU");
+    expect_words("no GPU", db_gpu_error_text(), "shows no GPU|CUDA_VISIBLE_DEVICES|CPU threads");
+    fake->device_count = 2;
     expect_nothing(fake, "index");
 }
 

@@ -102,7 +102,7 @@ EXPORT int cuGetErrorString(int result, const char **text)
 EXPORT int cuDeviceGetCount(int *count)
 {
     MAY_FAIL("cuDeviceGetCount");
-    *count = fake_driver.device_count;
+    *count = number("FAKE_DRIVER_COUNT", fake_driver.device_count);
     return CUDA_OK;
 }
 

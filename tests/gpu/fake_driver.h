@@ -6,7 +6,7 @@
  * the library's symbol "fake_driver".
  *
  * A program that knows nothing of it is steered by the environment: FAKE_DRIVER_INIT is what
- * cuInit() returns, FAKE_DRIVER_VERSION the version.
+ * cuInit() returns, FAKE_DRIVER_VERSION the version, FAKE_DRIVER_COUNT how many GPUs there are.
  */
 #ifndef DOORBELL_TESTS_GPU_FAKE_DRIVER_H
 #define DOORBELL_TESTS_GPU_FAKE_DRIVER_H

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Claim: a GPU that runs no kernel of this program is refused with the reason. Over the fake driver
-# (fake_driver.c), which LD_LIBRARY_PATH leads to.
+# Claim: a GPU that runs no kernel of this program is refused with the reason, and so is one where there
+# is none. Over the fake driver (fake_driver.c), which LD_LIBRARY_PATH leads to.
 set -u
 
 doorbell=${DOORBELL_BUILD:?names the build directory}/doorbell
@@ -10,14 +10,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cases=0 failures=0
 
-# expect STATUS VARIABLE=VALUE ARGUMENT...: the exit status of `doorbell ARGUMENT...`.
+# expect STATUS VARIABLE=VALUE ARGUMENT...: the exit status of `doorbell ARGUMENT...`, a pattern.
 expect() {
     status=$1 setting=$2
     shift 2
     what="$setting doorbell $*"
     cases=$((cases + 1)) got=0
     env "$setting" "$doorbell" "$@" >"$work/out" 2>&1 </dev/null || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, expected $status"
+    # shellcheck disable=SC2254 # a pattern
+    case $got in
+    $status) ;;
+    *) fail "status $got, expected $status" ;;
+    esac
 }
 
 # The words are in what it printed.
@@ -47,6 +51,11 @@ if grep -q 'built without nvcc' "$work/out"; then
 else
     refused FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver'
 fi
+
+none='the NVIDIA driver shows no GPU; see `nvidia-smi` and CUDA_VISIBLE_DEVICES'
+refused FAKE_DRIVER_COUNT=0 "$none"
+expect '[03]' FAKE_DRIVER_COUNT=0 info
+said "no GPU: $none"
 
 echo "$cases runs, $failures failures"
 [ "$failures" -eq 0 ]
