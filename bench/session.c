@@ -8,18 +8,42 @@
 #include "progress.h"
 #include "reference.h"
 
+#include <doorbell/gpu.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The library offers other ways in words of its own; here they are options. */
+static const struct {
+    const char *words;
+    const char *option;
+} ways[] = {
+    {DB_GPU_USE_CPU, "--gpu=cpu"},
+    {DB_GPU_FORWARD, "--doorbell=cpu"},
+    {"use DB_POST_VERBS", "--post=verbs"},
+    {"use DB_MEMORY_HOST", "--progress-memory=host"},
+};
+
+/* Prints a sentence with the option behind each way that it offers. */
 static void tell(const struct bench *b, const char *kind, const char *format, va_list arguments)
 {
+    char text[2048];
+    const char *rest = text;
+
+    vsnprintf(text, sizeof(text), format, arguments);
     bench_progress_clear();
     fprintf(stderr, "doorbell bench: %s: %s", b->row->name, kind);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        const char *found = strstr(rest, ways[i].words);
+        if (!found)
+            continue;
+        const char *end = found + strlen(ways[i].words);
+        fprintf(stderr, "%.*s (%s)", (int)(end - rest), rest, ways[i].option);
+        rest = end;
+    }
+    fprintf(stderr, "%s\n", rest);
 }
 
 #define DEFINE_TELLER(function, status, kind)                                                      \

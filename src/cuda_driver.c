@@ -45,7 +45,7 @@ static int find_all(void *library)
         if (!find(library, symbols[i].name, field) && symbols[i].needed)
             return db_gpu_fail(-ENOSYS,
                                "the NVIDIA driver is too old: its libcuda.so.1 has no %s; install "
-                               "a current one, or use the GPU that CPU threads play",
+                               "a current one, or " DB_GPU_USE_CPU,
                                symbols[i].name);
     }
     return 0;
@@ -61,23 +61,20 @@ static int start(void)
     if (result == CUDA_NO_DEVICE)
         return db_gpu_fail(-ENODEV,
                            "the NVIDIA driver finds no GPU (%s); see `nvidia-smi` and "
-                           "CUDA_VISIBLE_DEVICES, or use the GPU that CPU threads play",
+                           "CUDA_VISIBLE_DEVICES, or " DB_GPU_USE_CPU,
                            cuda_result_text(&loaded, result));
     /* A stub has no words for its results. */
     if (result == CUDA_STUB_LIBRARY)
         return db_gpu_fail(
             -EIO, "the libcuda.so.1 here is the CUDA toolkit's stub (CUDA_ERROR_STUB_LIBRARY), "
-                  "which is no driver; take its folder out of LD_LIBRARY_PATH, or use the "
-                  "GPU that CPU threads play");
+                  "which is no driver; take its folder out of LD_LIBRARY_PATH, or " DB_GPU_USE_CPU);
     if (result == CUDA_DRIVER_MISMATCH)
         return db_gpu_fail(-EIO,
                            "the NVIDIA kernel module and libcuda.so.1 are of different "
-                           "versions (%s); reboot, reload the module, or use the GPU that CPU "
-                           "threads play",
+                           "versions (%s); reboot, reload the module, or " DB_GPU_USE_CPU,
                            cuda_result_text(&loaded, result));
     return db_gpu_fail(-EIO,
-                       "the NVIDIA driver does not start: %s; see `nvidia-smi`, or use the GPU "
-                       "that CPU threads play",
+                       "the NVIDIA driver does not start: %s; see `nvidia-smi`, or " DB_GPU_USE_CPU,
                        cuda_result_text(&loaded, result));
 }
 
@@ -86,10 +83,9 @@ static void load(void)
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
     if (!library)
-        load_error = db_gpu_fail(-ENODEV,
-                                 "there is no NVIDIA driver here: %s; install it, or use the GPU "
-                                 "that CPU threads play",
-                                 dlerror());
+        load_error = db_gpu_fail(
+            -ENODEV, "there is no NVIDIA driver here: %s; install it, or " DB_GPU_USE_CPU,
+            dlerror());
     else
         load_error = find_all(library);
     if (!load_error)

@@ -60,7 +60,7 @@ static int cuda_count(uint32_t *count)
                            cuda_result_text(driver, result));
     if (devices <= 0)
         return db_gpu_fail(-ENODEV, "the NVIDIA driver shows no GPU; see `nvidia-smi` and "
-                                    "CUDA_VISIBLE_DEVICES, or use the GPU that CPU threads play");
+                                    "CUDA_VISIBLE_DEVICES, or " DB_GPU_USE_CPU);
     *count = (uint32_t)devices;
     return 0;
 }

@@ -193,7 +193,7 @@ static int register_pages(struct db_gpu_cuda *cuda, enum db_gpu_pages kind, uint
     if (kind == DB_GPU_PAGES_IO)
         return db_gpu_fail(-EOPNOTSUPP,
                            "GPU cuda:%u (%s) cannot ring a doorbell: its page is refused as I/O "
-                           "memory (%s) and as ordinary memory (%s); let a CPU thread forward it, "
+                           "memory (%s) and as ordinary memory (%s); " DB_GPU_FORWARD ", "
                            "or load the nvidia module with "
                            "NVreg_RegistryDwords=\"PeerMappingOverride=1\"",
                            cuda->index, cuda->name, io_text, cuda_result_text(driver, result));

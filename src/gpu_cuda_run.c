@@ -48,14 +48,13 @@ static int refuse_image(struct db_gpu_cuda *cuda, int result)
     case CUDA_NO_BINARY_FOR_GPU:
         return db_gpu_fail(-ENOEXEC,
                            "GPU cuda:%u (%s, sm_%u) has no kernels in this program (%s): build it "
-                           "for that architecture, or use the GPU that CPU threads play",
+                           "for that architecture, or " DB_GPU_USE_CPU,
                            cuda->index, cuda->name, cuda->capability, text);
     case CUDA_INVALID_IMAGE:
     case CUDA_UNSUPPORTED_PTX:
         return db_gpu_fail(-ENOEXEC,
                            "the NVIDIA driver, which supports CUDA %d.%d, is too old for the "
-                           "kernels of this program (%s): install a later one, or use the GPU that "
-                           "CPU threads play",
+                           "kernels of this program (%s): install a later one, or " DB_GPU_USE_CPU,
                            major, minor, text);
     default:
         return cuda_fail(cuda, -EIO, result, "the kernels cannot be loaded");

@@ -151,6 +151,10 @@ struct db_gpu_backend {
 extern const struct db_gpu_backend db_gpu_cpu_backend;
 extern const struct db_gpu_backend db_gpu_cuda_backend;
 
+/* Words in which a sentence offers another way; a caller may add how it is asked for there. */
+#define DB_GPU_USE_CPU "use the GPU that CPU threads play"
+#define DB_GPU_FORWARD "let a CPU thread forward it" /* a doorbell: db_queue_attr.forwarded */
+
 /* The sentence of the last failure in the calling thread, "" before the first. It stays until the
  * thread's next failure. */
 const char *db_gpu_error_text(void);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claim: the experiments take all their steps on a CUDA GPU: kernels are loaded, queues mapped,
- * what lies in GPU memory is copied, and every payload is valid. Over the fake driver
- * (fake_driver.c), whose kernels CPU threads run. The argument is the experiment.
+ * what lies in GPU memory is copied, and every payload is valid; and where the GPU rings no
+ * doorbell, the option that helps is named. Over the fake driver (fake_driver.c), whose kernels CPU
+ * threads run. The argument is the experiment.
  */
+#include <unistd.h>
+
 #include "bench/bench.h"
 #include "bench/kernels/floor.h"
 #include "bench/kernels/issue.h"
@@ -89,6 +92,28 @@ static void in_gpu(struct bench_options *options)
     CHECK(bench_options_set(options, BENCH_OPT_PAYLOAD, "gpu", error), "%s", error);
 }
 
+/* The GPU reaches no doorbell register. */
+static void no_doorbell(struct fake_driver *fake)
+{
+    static char text[4096];
+    FILE *file = tmpfile();
+    int stream = dup(STDERR_FILENO);
+
+    CHECK(file && dup2(fileno(file), STDERR_FILENO) >= 0, "no file for standard error");
+    fake->refuse_doorbells = true;
+    enum bench_status status = run_case("one-op", few);
+    fake->refuse_doorbells = false;
+    dup2(stream, STDERR_FILENO);
+    close(stream);
+    rewind(file);
+    CHECK(fread(text, 1, sizeof(text) - 1, file) > 0, "nothing was said");
+    fclose(file);
+    CHECK(status == BENCH_FAIL, "no doorbell: status %d", status);
+    expect_words("no doorbell", text,
+                 "cannot ring a doorbell|forward it (--doorbell=cpu), or load");
+    expect_nothing(fake, "no doorbell");
+}
+
 int main(int argc, char **argv)
 {
     struct db_gpu_config config = {.index = 0};
@@ -113,6 +138,7 @@ int main(int argc, char **argv)
         status = run_case(argv[1], forwarded);
         CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "forwarded: status %d", status);
         CHECK(run_case(argv[1], in_gpu) == BENCH_FAIL, "payloads in GPU memory");
+        no_doorbell(fake);
         expect_nothing(fake, argv[1]);
     }
     runner->backend->close(runner);

@@ -387,12 +387,18 @@ EXPORT int cuMemFreeHost(void *host)
 #ifndef FAKE_DRIVER_OLD
 EXPORT int cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags)
 {
+    static void *doorbell; /* refused last */
+
     NEEDS_CONTEXT("cuMemHostRegister_v2");
     if (((uintptr_t)host | bytes) % 4096 != 0 || !(flags & CUDA_HOST_DEVICEMAP))
         return 1;
     if (fake_driver.refuse_pages)
         return 800;
-    if (flags & CUDA_HOST_IOMEMORY && fake_driver.refuse_io)
+    if (flags & CUDA_HOST_IOMEMORY && fake_driver.refuse_io) {
+        doorbell = host;
+        return 1;
+    }
+    if (fake_driver.refuse_doorbells && host == doorbell)
         return 1;
     fake_driver.io_registrations += (flags & CUDA_HOST_IOMEMORY) != 0;
     fake_driver.registrations++;

@@ -29,6 +29,7 @@ struct fake_driver {
     int fail_result;       /* that it returns then, once or always */
     bool fail_always;      /* else the failure is forgotten when it happened */
     bool refuse_io;        /* I/O memory is not what ordinary pages are: CUDA_ERROR_INVALID_VALUE */
+    bool refuse_doorbells; /* what was refused so is refused as ordinary memory too */
     bool refuse_pages;     /* no page is registered at all: CUDA_ERROR_NOT_PERMITTED */
     uint64_t map_offset;   /* what host memory's address in the GPU differs by */
     unsigned polls_running; /* how often a kernel is not ready; UINT32_MAX: for ever */

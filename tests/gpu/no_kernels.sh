@@ -47,13 +47,14 @@ refused() {
 
 expect 1 FAKE_DRIVER_INIT=0 bench inline -n 5 --gpu=cuda
 if grep -q 'built without nvcc' "$work/out"; then
-    refused FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is'
+    refused FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is' '--gpu=cpu'
 else
-    refused FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver'
+    refused FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver' \
+        '--gpu=cpu'
 fi
 
 none='the NVIDIA driver shows no GPU; see `nvidia-smi` and CUDA_VISIBLE_DEVICES'
-refused FAKE_DRIVER_COUNT=0 "$none"
+refused FAKE_DRIVER_COUNT=0 "$none, or use the GPU that CPU threads play (--gpu=cpu)"
 expect '[03]' FAKE_DRIVER_COUNT=0 info
 said "no GPU: $none"
 

@@ -96,6 +96,9 @@ status=0
 "$doorbell" bench ordering --gpu=99 -n 5 >"$work/out" 2>"$work/err" || status=$?
 [ "$status" -eq 1 ] && grep -qF -- '--gpu=99: ' "$work/err" || fail '--gpu=99 is not named'
 
+# The library offers another way, and the option for it is named.
+MLX5_CQE_SIZE=128 expect 1 err 'use DB_POST_VERBS (--post=verbs)' proxy-rate --gpu=cpu --post=wqe -n 5
+
 # The negative control: one byte of each payload falsified.
 expect 1 err 'first wrong byte is at offset 5' null -n 20 -s 64 --inject flip=5
 expect 1 out 'WRONG' null -n 20 -s 64 --inject flip=5
