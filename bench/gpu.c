@@ -15,10 +15,9 @@
 /* The shortest span whose rate is exact to 1 in 500, at timer steps of 32 ns. */
 #define SPAN_MIN_NS 20000u
 
-/* The fat binaries of bench/kernels/, and the CUDA version that made them (cmake/Kernels.cmake). */
+/* The fat binaries of bench/kernels/. */
 extern const struct db_gpu_image bench_kernel_images[];
 extern const size_t bench_kernel_image_count;
-extern const uint32_t bench_kernel_cuda_version;
 
 /* What the user typed, or what was chosen for him. */
 static const char *asked_for(const struct bench *b)
@@ -26,32 +25,16 @@ static const char *asked_for(const struct bench *b)
     return b->options->gpu_text ? b->options->gpu_text : "cuda";
 }
 
-/* The kernels that this program runs on CUDA, if any can run. */
-static enum bench_status check_build(const struct bench *b, const struct transport *t)
-{
-    uint32_t driver = t->gpu_properties.driver_version, made = bench_kernel_cuda_version;
-
-    if (bench_kernel_image_count == 0)
-        return bench_fail(b,
-                          "--gpu=%s: this program has no GPU kernels: it was built without nvcc; "
-                          "build it where nvcc is, or use --gpu=cpu",
-                          asked_for(b));
-    if (driver / 1000 < made / 1000)
-        return bench_fail(b,
-                          "--gpu=%s: the NVIDIA driver supports CUDA %u.%u, but the kernels of "
-                          "this program were made with CUDA %u.%u; install a later driver, or use "
-                          "--gpu=cpu",
-                          asked_for(b), driver / 1000, driver % 1000 / 10, made / 1000,
-                          made % 1000 / 10);
-    return BENCH_PASS;
-}
-
 static enum bench_status load_kernels(const struct bench *b, const struct transport *t)
 {
+    const struct db_gpu_backend *backend = t->gpu->backend;
+
+    if (backend->kernels(t->gpu))
+        return bench_fail(b, "--gpu=%s: %s", asked_for(b), db_gpu_error_text());
     for (size_t i = 0; i < bench_kernel_image_count; i++) {
         const struct db_gpu_image *image = &bench_kernel_images[i];
-        if (t->gpu->backend->load(t->gpu, image->start, (size_t)(image->end - image->start)))
-            return bench_fail(b, "%s", db_gpu_error_text());
+        if (backend->load(t->gpu, image->start, (size_t)(image->end - image->start)))
+            return bench_fail(b, "--gpu=%s: %s", asked_for(b), db_gpu_error_text());
     }
     return BENCH_PASS;
 }
@@ -89,9 +72,7 @@ enum bench_status transport_open_gpu(struct bench *b, struct transport *t)
     if (backend->open(&config, &t->gpu) || backend->properties(t->gpu, &t->gpu_properties))
         return bench_fail(b, "%s%s%s%s", cuda ? "--gpu=" : "", cuda ? asked_for(b) : "",
                           cuda ? ": " : "", db_gpu_error_text());
-    enum bench_status status = cuda ? check_build(b, t) : BENCH_PASS;
-    if (status == BENCH_PASS && cuda)
-        status = load_kernels(b, t);
+    enum bench_status status = cuda ? load_kernels(b, t) : BENCH_PASS;
     if (status != BENCH_PASS)
         return status;
     if (measure_clock(t))

@@ -175,6 +175,12 @@ static uint32_t cpu_stated_mhz(struct db_gpu *gpu)
     return 0;
 }
 
+static int cpu_kernels(struct db_gpu *gpu)
+{
+    (void)gpu;
+    return 0;
+}
+
 static int cpu_load(struct db_gpu *gpu, const void *image, size_t bytes)
 {
     (void)gpu;
@@ -406,6 +412,7 @@ const struct db_gpu_backend db_gpu_cpu_backend = {
     .open = cpu_open,
     .close = cpu_close,
     .properties = cpu_properties,
+    .kernels = cpu_kernels,
     .clock_hz = cpu_clock_hz,
     .stated_mhz = cpu_stated_mhz,
     .load = cpu_load,

@@ -16,9 +16,11 @@
  * a microsecond, so the rate is exact to 1 in 5,000. */
 #define CLOCK_NS 5000000u
 
-/* The fat binary of src/kernels/; empty in a build without nvcc. */
+/* The fat binary of src/kernels/, empty in a build without nvcc, and the CUDA version that made it
+ * and every other of this build (cmake/Kernels.cmake). */
 extern const struct db_gpu_image db_kernel_images[];
 extern const size_t db_kernel_image_count;
+extern const uint32_t db_kernel_cuda_version;
 
 int cuda_enter(struct db_gpu_cuda *cuda)
 {
@@ -107,6 +109,25 @@ static int prepare(struct db_gpu_cuda *cuda)
     return error;
 }
 
+static int load_own(struct db_gpu_cuda *cuda)
+{
+    uint32_t driver = (uint32_t)cuda->driver->version, made = db_kernel_cuda_version;
+    int error = 0;
+
+    if (db_kernel_image_count == 0)
+        return db_gpu_fail(-ENOSYS, "this program has no GPU kernels: it was built without nvcc; "
+                                    "build it where nvcc is, or " DB_GPU_USE_CPU);
+    if (driver / 1000 < made / 1000)
+        return db_gpu_fail(-ENOEXEC,
+                           "the NVIDIA driver supports CUDA %u.%u, but the kernels of this program "
+                           "were made with CUDA %u.%u; install a later driver, or " DB_GPU_USE_CPU,
+                           driver / 1000, driver % 1000 / 10, made / 1000, made % 1000 / 10);
+    for (size_t i = 0; i < db_kernel_image_count && !error; i++)
+        error = cuda_load(&cuda->gpu, db_kernel_images[i].start,
+                          (size_t)(db_kernel_images[i].end - db_kernel_images[i].start));
+    return error;
+}
+
 /* Every call that frees something would wait for the kernel that does not end, so all is kept until
  * the process ends; in a list, where tools that look for leaks find it. */
 static void keep_lost(struct db_gpu_cuda *cuda)
@@ -167,15 +188,14 @@ static int cuda_open(const struct db_gpu_config *config, struct db_gpu **gpu)
     error = identify(cuda);
     if (!error)
         error = prepare(cuda);
-    /* What cannot be loaded is told when it is needed: by clock_hz(). */
-    for (size_t i = 0; i < db_kernel_image_count && !error; i++)
-        if (cuda_load(&cuda->gpu, db_kernel_images[i].start,
-                      (size_t)(db_kernel_images[i].end - db_kernel_images[i].start)))
-            break;
     if (error) {
         cuda_close(&cuda->gpu);
         return error;
     }
+    /* Its memory is of use without kernels. */
+    cuda->kernels_error = load_own(cuda);
+    if (cuda->kernels_error)
+        snprintf(cuda->kernels_text, sizeof(cuda->kernels_text), "%s", db_gpu_error_text());
     *gpu = &cuda->gpu;
     return 0;
 }
@@ -210,6 +230,13 @@ static int cuda_properties(struct db_gpu *gpu, struct db_gpu_properties *propert
     return 0;
 }
 
+static int cuda_kernels(struct db_gpu *gpu)
+{
+    const struct db_gpu_cuda *cuda = (const struct db_gpu_cuda *)gpu;
+
+    return cuda->kernels_error ? db_gpu_fail(cuda->kernels_error, "%s", cuda->kernels_text) : 0;
+}
+
 static int cuda_clock_hz(struct db_gpu *gpu, uint64_t *hz)
 {
     struct db_gpu_cuda *cuda = (struct db_gpu_cuda *)gpu;
@@ -217,12 +244,10 @@ static int cuda_clock_hz(struct db_gpu *gpu, uint64_t *hz)
     struct db_gpu_buffer buffer;
     struct db_gpu_grid *grid;
 
-    if (db_kernel_image_count == 0)
-        return db_gpu_fail(-ENOSYS,
-                           "the clock of GPU cuda:%u cannot be measured: this build was "
-                           "made without nvcc and has no kernels",
-                           cuda->index);
-    int error = cuda_alloc(gpu, DB_GPU_MEMORY_HOST, 4 * sizeof(uint64_t), &buffer);
+    int error = cuda_kernels(gpu);
+    if (error)
+        return error;
+    error = cuda_alloc(gpu, DB_GPU_MEMORY_HOST, 4 * sizeof(uint64_t), &buffer);
     if (error)
         return error;
     struct db_clock_args args = {.ns = CLOCK_NS, .read = buffer.device};
@@ -249,6 +274,7 @@ const struct db_gpu_backend db_gpu_cuda_backend = {
     .open = cuda_open,
     .close = cuda_close,
     .properties = cuda_properties,
+    .kernels = cuda_kernels,
     .clock_hz = cuda_clock_hz,
     .stated_mhz = cuda_stated_mhz,
     .load = cuda_load,

@@ -46,6 +46,8 @@ struct db_gpu_cuda {
     struct CUstream_st *copies; /* beside the grids, which copies must not wait for */
     struct CUmod_st *images[CUDA_MAX_IMAGES];
     uint32_t image_count;
+    int kernels_error; /* of the library's own, with its sentence */
+    char kernels_text[384];
     struct cuda_memory *memory;
     struct db_gpu_grid *grids;
     bool broken;              /* a kernel faulted or does not end: nothing of it is ever freed */

@@ -83,9 +83,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 static const struct argp argp = {
     .options = option_table,
     .parser = parse_option,
-    .doc = "Lists the RDMA devices as libibverbs does, then the device, port and GID that would be "
-           "used, and why.\vStatus 0: something can be used; 1: nothing; 3: only something that "
-           "other hosts may not reach.",
+    .doc = "Lists the RDMA devices as libibverbs does, the device, port and GID that would be "
+           "used, and why, and the GPUs.\vStatus 0: something can be used; 1: nothing; 3: only "
+           "something that other hosts may not reach.",
 };
 
 int cmd_info(int argc, char **argv)

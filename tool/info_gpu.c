@@ -44,6 +44,10 @@ static void read_one(uint32_t index, struct info_gpu *info)
     if (gpu->backend->properties(gpu, &info->properties))
         snprintf(info->error, sizeof(info->error), "%s", db_gpu_error_text());
     info->stated_mhz = gpu->backend->stated_mhz(gpu);
+    if (gpu->backend->kernels(gpu))
+        snprintf(info->kernels, sizeof(info->kernels), "no: %s", db_gpu_error_text());
+    else
+        snprintf(info->kernels, sizeof(info->kernels), "yes");
     try_mapping(gpu, info);
     gpu->backend->close(gpu);
 }

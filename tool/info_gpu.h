@@ -8,14 +8,15 @@
 #include <doorbell/gpu.h>
 
 struct info_gpu {
-    char error[256]; /* why it cannot be used; empty: it can, and the rest counts */
+    char error[512]; /* why it cannot be used; empty: it can, and the rest counts */
     struct db_gpu_properties properties;
     uint32_t stated_mhz; /* SM clock, 0: not told */
-    char mapping[256];   /* how pages of this process come into it, or why they do not */
+    char kernels[512];   /* whether this program's run on it, or why not */
+    char mapping[512];   /* how pages of this process come into it, or why they do not */
 };
 
 struct info_gpus {
-    char why_none[256];
+    char why_none[512];
     struct info_gpu *gpu;
     uint32_t count;
 };

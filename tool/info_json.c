@@ -74,13 +74,13 @@ static json_t *gpu_json(const struct info_gpu *gpu, const char *software)
 
     if (gpu->error[0])
         return json_pack("{s:s}", "error", gpu->error);
-    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:I, s:s, s:b, s:s, s:s}", "name",
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:i, s:i, s:I, s:s, s:s, s:b, s:s, s:s}", "name",
                      p->name, "bus_id", p->bus_id, "capability", (int)p->capability,
                      "multiprocessors", (int)p->multiprocessors, "memory_bytes",
                      (json_int_t)p->memory_bytes, "driver_version", (int)p->driver_version,
                      "sm_mhz", (int)gpu->stated_mhz, "max_clock_hz", (json_int_t)p->max_clock_hz,
-                     "maps_host_memory", gpu->mapping, "host_atomics", p->host_atomics,
-                     "memory_registered_by", way, "why", why);
+                     "kernels", gpu->kernels, "maps_host_memory", gpu->mapping, "host_atomics",
+                     p->host_atomics, "memory_registered_by", way, "why", why);
 }
 
 static json_t *gpus_json(const struct info *info)

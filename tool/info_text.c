@@ -67,6 +67,7 @@ static void print_gpu(uint32_t index, const struct info_gpu *gpu, const char *so
     if (gpu->stated_mhz)
         printf("%u of at most ", gpu->stated_mhz);
     printf("%.0f MHz\n", (double)p->max_clock_hz / 1e6);
+    printf("  kernels: %s\n", gpu->kernels);
     printf("  kernels reach host memory: %s\n", gpu->mapping);
     printf("  their atomics on it: atomic %s\n",
            p->host_atomics ? "for the CPU too" : "among kernels of this GPU alone");

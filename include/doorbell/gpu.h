@@ -98,8 +98,12 @@ struct db_gpu_backend {
 
     int (*properties)(struct db_gpu *gpu, struct db_gpu_properties *properties);
 
+    /* Whether kernels of this build run on it, as far as the library's own were loaded by open():
+     * 0, -ENOSYS (it was built without nvcc), or as load(). */
+    int (*kernels)(struct db_gpu *gpu);
+
     /* The present rate of port_clock() in a kernel, in ticks a second, measured: may block for
-     * 10 ms. -ENOSYS: this build has no kernel to measure it with. */
+     * 10 ms. Where kernels() fails, as that. */
     int (*clock_hz)(struct db_gpu *gpu, uint64_t *hz);
 
     /* What the driver says that rate is, in MHz; 0 when it does not tell. */

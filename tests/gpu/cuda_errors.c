@@ -121,6 +121,29 @@ static void properties(void)
 
 /* ---- Kernels ---- */
 
+/* A GPU without kernels opens, for its memory, and keeps the reason. */
+static void no_kernels(void)
+{
+    struct db_gpu *gpu = open_gpu();
+    uint64_t hz;
+
+    int built = cuda->kernels(gpu);
+    CHECK(built == 0 || built == -ENOSYS, "%d: %s", built, db_gpu_error_text());
+    cuda->close(gpu);
+    if (built)
+        return;
+    fake->fail_call = "cuModuleLoadData";
+    fake->fail_result = 209;
+    gpu = open_gpu();
+    db_gpu_fail(0, "another sentence");
+    CHECK(cuda->kernels(gpu) == -ENOEXEC, "%s", db_gpu_error_text());
+    expect_words("kernels", db_gpu_error_text(), "cuda:1|sm_90|no kernels|build it");
+    CHECK(cuda->clock_hz(gpu, &hz) == -ENOEXEC, "clock");
+    expect_words("clock", db_gpu_error_text(), "cuda:1|sm_90|no kernels|build it");
+    cuda->close(gpu);
+    expect_nothing(fake, "no kernels");
+}
+
 static void images(void)
 {
     static const struct {
@@ -384,6 +407,7 @@ int main(void)
     drivers();
     opening();
     properties();
+    no_kernels();
     images();
     launches();
     buffers();

@@ -195,6 +195,9 @@ EXPORT int cuCtxPopCurrent_v2(struct CUctx_st **context)
 EXPORT int cuModuleLoadData(struct CUmod_st **module, const void *image)
 {
     NEEDS_CONTEXT("cuModuleLoadData");
+    int fails = number("FAKE_DRIVER_LOAD", CUDA_OK);
+    if (fails)
+        return fails;
     *module = malloc(sizeof(**module));
     (*module)->image = image;
     fake_driver.modules++;

@@ -6,7 +6,8 @@
  * the library's symbol "fake_driver".
  *
  * A program that knows nothing of it is steered by the environment: FAKE_DRIVER_INIT is what
- * cuInit() returns, FAKE_DRIVER_VERSION the version, FAKE_DRIVER_COUNT how many GPUs there are.
+ * cuInit() returns, FAKE_DRIVER_VERSION the version, FAKE_DRIVER_COUNT how many GPUs there are,
+ * FAKE_DRIVER_LOAD what cuModuleLoadData() returns.
  */
 #ifndef DOORBELL_TESTS_GPU_FAKE_DRIVER_H
 #define DOORBELL_TESTS_GPU_FAKE_DRIVER_H

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Claim: a GPU that runs no kernel of this program is refused with the reason, and so is one where there
-# is none. Over the fake driver (fake_driver.c), which LD_LIBRARY_PATH leads to.
+# Claim: of a GPU that runs no kernel of this program `doorbell info` says why, and --gpu=cuda fails with
+# that; and so where there is none. Over the fake driver (fake_driver.c), which LD_LIBRARY_PATH leads to.
 set -u
 
 doorbell=${DOORBELL_BUILD:?names the build directory}/doorbell
@@ -37,24 +37,46 @@ fail() {
     sed 's/^/    /' "$work/out"
 }
 
-# refused VARIABLE=VALUE WORDS...: for this reason.
+# What `doorbell info` prints is one document.
+document() {
+    expect '[03]' "$1" info --json
+    if command -v python3 >/dev/null; then
+        python3 -m json.tool "$work/out" >/dev/null || fail 'no JSON'
+    fi
+}
+
+# refused VARIABLE=VALUE WORDS...: --gpu=cuda, for this reason.
 refused() {
     setting=$1
     shift
     expect 1 "$setting" bench inline -n 5 --gpu=cuda
-    said 'failed: --gpu=cuda: ' "$@"
+    said 'failed: --gpu=cuda: ' "$@" 'use the GPU that CPU threads play (--gpu=cpu)'
 }
 
-expect 1 FAKE_DRIVER_INIT=0 bench inline -n 5 --gpu=cuda
+# no_kernels VARIABLE=VALUE WORDS...: there is a GPU, on which none runs, for this reason.
+no_kernels() {
+    refused "$@"
+    setting=$1
+    shift
+    expect '[03]' "$setting" info
+    said 'GPU 0: Fake GPU 0, sm_90' '  kernels: no: ' "$@"
+    document "$setting"
+    said '"name": "Fake GPU 0"' '"kernels": "no: ' "$@"
+}
+
+expect '[03]' FAKE_DRIVER_INIT=0 info
 if grep -q 'built without nvcc' "$work/out"; then
-    refused FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is' '--gpu=cpu'
+    no_kernels FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is'
 else
-    refused FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver' \
-        '--gpu=cpu'
+    said '  kernels: yes'
+    document FAKE_DRIVER_INIT=0
+    said '"kernels": "yes"'
+    no_kernels FAKE_DRIVER_VERSION=10020 'driver supports CUDA 10.2, but' 'made with CUDA' 'later driver'
+    no_kernels FAKE_DRIVER_LOAD=209 'GPU cuda:0 (Fake GPU 0, sm_90) has no kernels' 'FAKE_209' 'build it'
 fi
 
 none='the NVIDIA driver shows no GPU; see `nvidia-smi` and CUDA_VISIBLE_DEVICES'
-refused FAKE_DRIVER_COUNT=0 "$none, or use the GPU that CPU threads play (--gpu=cpu)"
+refused FAKE_DRIVER_COUNT=0 "$none"
 expect '[03]' FAKE_DRIVER_COUNT=0 info
 said "no GPU: $none"
 
