@@ -78,6 +78,8 @@ enum bench_status bench_usage(const struct bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 enum bench_status bench_degrade(const struct bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+enum bench_status bench_warn(const struct bench *b, const char *format, ...) /* a pass */
+    __attribute__((format(printf, 2, 3)));
 enum bench_status bench_skip(const struct bench *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -4,6 +4,7 @@
  */
 #include "transport.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,30 +20,47 @@
 extern const struct db_gpu_image bench_kernel_images[];
 extern const size_t bench_kernel_image_count;
 
-/* What the user typed, or what was chosen for him. */
-static const char *asked_for(const struct bench *b)
+/* A real GPU and its kernels. */
+static int open_cuda(const struct bench *b, struct transport *t)
 {
-    return b->options->gpu_text ? b->options->gpu_text : "cuda";
-}
+    struct db_gpu_config config = {.index = (uint32_t)b->options->gpu_index};
+    int error = db_gpu_cuda_backend.open(&config, &t->gpu);
 
-static enum bench_status load_kernels(const struct bench *b, const struct transport *t)
-{
-    const struct db_gpu_backend *backend = t->gpu->backend;
-
-    if (backend->kernels(t->gpu))
-        return bench_fail(b, "--gpu=%s: %s", asked_for(b), db_gpu_error_text());
-    for (size_t i = 0; i < bench_kernel_image_count; i++) {
+    if (!error)
+        error = t->gpu->backend->kernels(t->gpu);
+    for (size_t i = 0; i < bench_kernel_image_count && !error; i++) {
         const struct db_gpu_image *image = &bench_kernel_images[i];
-        if (backend->load(t->gpu, image->start, (size_t)(image->end - image->start)))
-            return bench_fail(b, "--gpu=%s: %s", asked_for(b), db_gpu_error_text());
+        error = t->gpu->backend->load(t->gpu, image->start, (size_t)(image->end - image->start));
     }
-    return BENCH_PASS;
+    return error;
 }
 
-static bool cuda_is_there(void)
+/* The GPU that the options name; without --gpu a real one, where there is one that runs kernels.
+ * The choice holds for the whole run, in which a GPU may still be lost. */
+static enum bench_status open_gpu(const struct bench *b, struct transport *t)
 {
-    uint32_t count;
-    return bench_kernel_image_count != 0 && db_gpu_cuda_backend.count(&count) == 0 && count > 0;
+    static enum bench_gpu chosen = BENCH_GPU_AUTO;
+    struct db_gpu_config config = {.index = 0};
+    enum bench_gpu which = b->options->gpu == BENCH_GPU_AUTO ? chosen : b->options->gpu;
+    const char *asked_for = b->options->gpu_text ? b->options->gpu_text : "cuda";
+
+    if (which != BENCH_GPU_CPU) {
+        int error = open_cuda(b, t);
+        if (which == BENCH_GPU_AUTO)
+            chosen = error ? BENCH_GPU_CPU : BENCH_GPU_CUDA;
+        if (!error)
+            return BENCH_PASS;
+        if (which == BENCH_GPU_CUDA)
+            return bench_fail(b, "--gpu=%s: %s", asked_for, db_gpu_error_text());
+        if (error != -ENODEV) /* there is none */
+            bench_warn(b, "CPU threads play the GPU: %s", db_gpu_error_text());
+        if (t->gpu)
+            t->gpu->backend->close(t->gpu);
+        t->gpu = NULL;
+    }
+    if (db_gpu_cpu_backend.open(&config, &t->gpu))
+        return bench_fail(b, "%s", db_gpu_error_text());
+    return BENCH_PASS;
 }
 
 static int measure_clock(struct transport *t)
@@ -64,17 +82,12 @@ static int measure_clock(struct transport *t)
 
 enum bench_status transport_open_gpu(struct bench *b, struct transport *t)
 {
-    struct db_gpu_config config = {.index = (uint32_t)b->options->gpu_index};
-    bool cuda =
-        b->options->gpu == BENCH_GPU_CUDA || (b->options->gpu == BENCH_GPU_AUTO && cuda_is_there());
-    const struct db_gpu_backend *backend = cuda ? &db_gpu_cuda_backend : &db_gpu_cpu_backend;
-
-    if (backend->open(&config, &t->gpu) || backend->properties(t->gpu, &t->gpu_properties))
-        return bench_fail(b, "%s%s%s%s", cuda ? "--gpu=" : "", cuda ? asked_for(b) : "",
-                          cuda ? ": " : "", db_gpu_error_text());
-    enum bench_status status = cuda ? load_kernels(b, t) : BENCH_PASS;
+    enum bench_status status = open_gpu(b, t);
     if (status != BENCH_PASS)
         return status;
+    const struct db_gpu_backend *backend = t->gpu->backend;
+    if (backend->properties(t->gpu, &t->gpu_properties))
+        return bench_fail(b, "%s", db_gpu_error_text());
     if (measure_clock(t))
         return bench_fail(b, "%s", db_gpu_error_text());
     snprintf(b->where.gpu_kind, sizeof(b->where.gpu_kind), "%s", backend->kind);

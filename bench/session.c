@@ -60,6 +60,7 @@ static void tell(const struct bench *b, const char *kind, const char *format, va
 DEFINE_TELLER(bench_fail, BENCH_FAIL, "failed: ")
 DEFINE_TELLER(bench_usage, BENCH_USAGE, "")
 DEFINE_TELLER(bench_degrade, BENCH_DEGRADED, "doubtful: ")
+DEFINE_TELLER(bench_warn, BENCH_PASS, "warning: ")
 DEFINE_TELLER(bench_skip, BENCH_SKIPPED, "skipped: ")
 
 enum bench_status bench_worse(enum bench_status a, enum bench_status b)

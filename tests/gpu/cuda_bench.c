@@ -92,6 +92,29 @@ static void in_gpu(struct bench_options *options)
     CHECK(bench_options_set(options, BENCH_OPT_PAYLOAD, "gpu", error), "%s", error);
 }
 
+static void without_gpu_option(struct bench_options *options)
+{
+    few(options);
+    options->gpu = BENCH_GPU_AUTO;
+    options->gpu_text = NULL;
+}
+
+/* Without --gpu it is used, and when it is lost then, CPU threads do not go on in its place. */
+static void automatic(struct fake_driver *fake, const char *name)
+{
+    fake->last.name[0] = '\0';
+    enum bench_status status = run_case(name, without_gpu_option);
+    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "automatic: status %d", status);
+    CHECK(fake->last.name[0], "no kernel was launched on it");
+    fake->fail_call = "cuModuleLoadData";
+    fake->fail_result = 719;
+    fake->fail_always = true;
+    CHECK(run_case(name, without_gpu_option) == BENCH_FAIL, "automatic: the GPU is lost");
+    fake->fail_call = NULL;
+    fake->fail_always = false;
+    expect_nothing(fake, "automatic");
+}
+
 /* The GPU reaches no doorbell register. */
 static void no_doorbell(struct fake_driver *fake)
 {
@@ -134,6 +157,8 @@ int main(int argc, char **argv)
     enum bench_status status = run_case(argv[1], strcmp(argv[1], "rate") == 0 ? very_few : few);
     CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "status %d", status);
     expect_nothing(fake, argv[1]);
+    if (strcmp(argv[1], "ordering") == 0)
+        automatic(fake, argv[1]);
     if (strcmp(argv[1], "one-op") == 0) {
         status = run_case(argv[1], forwarded);
         CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "forwarded: status %d", status);

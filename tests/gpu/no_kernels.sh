@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Claim: of a GPU that runs no kernel of this program `doorbell info` says why, and --gpu=cuda fails with
-# that; and so where there is none. Over the fake driver (fake_driver.c), which LD_LIBRARY_PATH leads to.
+# Claim: of a GPU that runs no kernel of this program `doorbell info` says why; --gpu=cuda fails with that,
+# and without --gpu CPU threads play it, with a warning. So where no GPU can be used or is there, which
+# alone needs no warning. Over the fake driver (fake_driver.c), which LD_LIBRARY_PATH leads to.
 set -u
 
 doorbell=${DOORBELL_BUILD:?names the build directory}/doorbell
@@ -49,13 +50,22 @@ document() {
 refused() {
     setting=$1
     shift
-    expect 1 "$setting" bench inline -n 5 --gpu=cuda
+    expect 1 "$setting" bench ordering -n 5 --gpu=cuda
     said 'failed: --gpu=cuda: ' "$@" 'use the GPU that CPU threads play (--gpu=cpu)'
+}
+
+# played VARIABLE=VALUE WORDS...: by CPU threads without --gpu, with a warning for this reason.
+played() {
+    setting=$1
+    shift
+    expect '[03]' "$setting" bench ordering -n 5
+    said 'GPU threads played by CPU threads' 'warning: CPU threads play the GPU: ' "$@"
 }
 
 # no_kernels VARIABLE=VALUE WORDS...: there is a GPU, on which none runs, for this reason.
 no_kernels() {
     refused "$@"
+    played "$@"
     setting=$1
     shift
     expect '[03]' "$setting" info
@@ -75,8 +85,17 @@ else
     no_kernels FAKE_DRIVER_LOAD=209 'GPU cuda:0 (Fake GPU 0, sm_90) has no kernels' 'FAKE_209' 'build it'
 fi
 
-none='the NVIDIA driver shows no GPU; see `nvidia-smi` and CUDA_VISIBLE_DEVICES'
+refused FAKE_DRIVER_INIT=802 'driver does not start' FAKE_802
+played FAKE_DRIVER_INIT=802 'driver does not start' FAKE_802
+# An experiment that opens a GPU twice.
+expect '[03]' FAKE_DRIVER_INIT=802 bench inline -n 5 --warmup_iters=2 --repetitions=1
+[ "$(grep -c 'warning: CPU' "$work/out")" -eq 1 ] || fail 'not one warning'
+
+none='the NVIDIA driver shows no GPU; see'
 refused FAKE_DRIVER_COUNT=0 "$none"
+expect '[03]' FAKE_DRIVER_COUNT=0 bench ordering -n 5
+said 'GPU threads played by CPU threads'
+grep -q 'warning: CPU' "$work/out" && fail 'a warning without a GPU'
 expect '[03]' FAKE_DRIVER_COUNT=0 info
 said "no GPU: $none"
 
