@@ -65,8 +65,8 @@ static void print_gpu(uint32_t index, const struct info_gpu *gpu, const char *so
            p->capability, p->multiprocessors, (double)p->memory_bytes / (1u << 30), p->bus_id,
            p->driver_version / 1000, p->driver_version % 1000 / 10);
     if (gpu->stated_mhz)
-        printf("%u of at most ", gpu->stated_mhz);
-    printf("%.0f MHz\n", (double)p->max_clock_hz / 1e6);
+        printf("%u of ", gpu->stated_mhz);
+    printf("at most %.0f MHz\n", (double)p->max_clock_hz / 1e6);
     printf("  kernels: %s\n", gpu->kernels);
     printf("  kernels reach host memory: %s\n", gpu->mapping);
     printf("  their atomics on it: atomic %s\n",
