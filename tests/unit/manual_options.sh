@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Claim: docs/doorbell.1 has the options that `doorbell COMMAND --help` has, with the same letters, and no
-# others; for every command.
+# Claim: docs/doorbell.1 has the options that `doorbell COMMAND --help` has, with the same letters and
+# arguments, and no others; for every command.
 set -eu
 
 doorbell=${DOORBELL_BUILD:?names the build directory}/doorbell
@@ -11,11 +11,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-# A line for each option: its letter, if any, and its name. What every command takes is said once in the
-# manual and is no option of one.
+# A line for each option: its letter, if any, its name and its argument. What every command takes is said
+# once in the manual and is no option of one.
 from_help() {
     "$doorbell" "$1" --help |
-        sed -nE 's/^ {2}(-[a-zA-Z?]), (--[a-zA-Z_-]+).*/\1 \2/p; t; s/^ {6}(--[a-zA-Z_-]+).*/\1/p' |
+        sed -nE 's/^ {2}(-[a-zA-Z?]), (--[^ ]+).*/\1 \2/p; t; s/^ {6}(--[^ ]+).*/\1/p' |
         grep -vE -- '--(help|usage|version)$' | sort
 }
 
@@ -25,8 +25,8 @@ from_manual() {
         /^\.S[SH]/ { inside = $0 == section; next }
         inside && tag { print }
         { tag = /^\.T[PQ]/ }
-    ' "$manual" | sed -E 's/\\-/-/g; s/^\.[A-Z]+ //; s/[",]//g' |
-        sed -nE 's/^(-[a-zA-Z]) +(--[a-zA-Z_-]+).*/\1 \2/p; t; s/^(--[a-zA-Z_-]+).*/\1/p' | sort
+    ' "$manual" | sed -E 's/\\-/-/g; s/\\f[A-Z]//g; s/^\.[A-Z]+ //; s/[", ]//g; s/^(-[a-zA-Z])--/\1 --/' |
+        grep -E '^-' | sort
 }
 
 for command in bench explore info softnic; do
