@@ -45,8 +45,12 @@ if(nvcc)
     list(JOIN built ", " built)
     message(STATUS "GPU kernels: ${built} and PTX, by ${nvcc} (CUDA ${nvcc_release})")
 else()
-    message(STATUS "GPU kernels: none, because there is no nvcc; everything else is built "
-        "(-DDOORBELL_NVCC=path names one)")
+    set(reason "there is no nvcc")
+    if(NOT DOORBELL_NVCC STREQUAL "")
+        set(reason "DOORBELL_NVCC is ${DOORBELL_NVCC}")
+    endif()
+    message(STATUS "GPU kernels: none, because ${reason}; everything else is built "
+        "(-DDOORBELL_NVCC=path names an nvcc)")
 endif()
 
 # db_add_kernels(target prefix source...): adds to `target` an object with the fat binaries of the

@@ -116,7 +116,7 @@ static int load_own(struct db_gpu_cuda *cuda)
 
     if (db_kernel_image_count == 0)
         return db_gpu_fail(-ENOSYS, "this program has no GPU kernels: it was built without nvcc; "
-                                    "build it where nvcc is, or " DB_GPU_USE_CPU);
+                                    "build it with nvcc, or " DB_GPU_USE_CPU);
     if (driver / 1000 < made / 1000)
         return db_gpu_fail(-ENOEXEC,
                            "the NVIDIA driver supports CUDA %u.%u, but the kernels of this program "

@@ -77,7 +77,7 @@ no_kernels() {
 expect '[03]' FAKE_DRIVER_INIT=0 info
 grep -qE 'SM clock ([0-9]+ of )?at most 1980 MHz$' "$work/out" || fail 'the highest clock is not told as that'
 if grep -q 'built without nvcc' "$work/out"; then
-    no_kernels FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it where nvcc is'
+    no_kernels FAKE_DRIVER_INIT=0 'no GPU kernels' 'build it with nvcc'
 else
     said '  kernels: yes'
     document FAKE_DRIVER_INIT=0
