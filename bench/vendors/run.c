@@ -265,12 +265,10 @@ static enum bench_status run_library(struct run *r, const struct vendors_library
     if (error)
         return bench_fail(r->b, "%s: %s", library->name, db_gpu_error_text());
     if (!vendors_made_for(library, text))
-        fprintf(
-            stderr,
-            "doorbell bench: warning: %s: our source was made for %s %s and compiles over %s as "
-            "well; that the WQEs agree is checked, whether it is called as its authors would "
-            "is not\n",
-            library->name, library->vendor, library->made_for, text);
+        bench_warn(r->b,
+                   "%s: our source was made for %s %s and compiles over %s as well; that the WQEs "
+                   "agree is checked, whether it is called as its authors would is not",
+                   library->name, library->vendor, library->made_for, text);
 
     enum bench_status status = BENCH_SKIPPED;
     for (size_t i = 0; i < VENDORS_ARMS_MAX && library->arm[i].system && !r->broken; i++)
