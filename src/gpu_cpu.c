@@ -160,12 +160,13 @@ static void cpu_unmap(struct db_gpu *gpu, void *host)
     (void)host;
 }
 
-static int cpu_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd)
+static int cpu_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
 {
     (void)gpu;
     (void)address;
     (void)bytes;
     (void)fd;
+    (void)offset;
     return db_gpu_fail(-EOPNOTSUPP, "the memory of a GPU that CPU threads play is host memory");
 }
 

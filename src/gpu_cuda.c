@@ -184,6 +184,7 @@ static int cuda_open(const struct db_gpu_config *config, struct db_gpu **gpu)
     cuda->gpu.backend = &db_gpu_cuda_backend;
     cuda->driver = driver;
     cuda->index = config->index;
+    cuda->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 
     error = identify(cuda);
     if (!error)

@@ -42,6 +42,7 @@ struct db_gpu_cuda {
     char bus_id[32];
     uint32_t capability;
     uint32_t multiprocessors;
+    size_t page_bytes; /* of the host: 4 KiB on x86, often 64 KiB on Arm */
     struct CUctx_st *context;
     struct CUstream_st *copies; /* beside the grids, which copies must not wait for */
     struct CUmod_st *images[CUDA_MAX_IMAGES];
@@ -80,7 +81,7 @@ void cuda_free(struct db_gpu *gpu, struct db_gpu_buffer *buffer);
 int cuda_copy(struct db_gpu *gpu, void *to, const void *from, size_t bytes);
 int cuda_map(struct db_gpu *gpu, enum db_gpu_pages kind, void *host, size_t bytes, void **device);
 void cuda_unmap(struct db_gpu *gpu, void *host);
-int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd);
+int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
 
 /* Forgets what was not freed; the context still stands. */
 void cuda_memory_end(struct db_gpu_cuda *cuda);

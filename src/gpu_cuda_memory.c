@@ -9,10 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A dma-buf of GPU memory is made of the GPU's pages of 64 KiB. */
 #define GPU_PAGE_BYTES 65536u
+
+static uint64_t round_up(uint64_t value, size_t power)
+{
+    return (value + power - 1) & ~(uint64_t)(power - 1);
+}
 
 static struct cuda_memory *add(struct db_gpu_cuda *cuda, enum cuda_memory_kind kind)
 {
@@ -65,14 +69,16 @@ static int no_room(struct db_gpu_cuda *cuda, int result, const char *what)
 static int alloc_gpu(struct db_gpu_cuda *cuda, struct cuda_memory *memory, size_t bytes)
 {
     const struct cuda_driver *driver = cuda->driver;
-    size_t whole = (bytes + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES;
+    /* Whole pages of GPU and host, so that what is exported of it is within it. */
+    size_t page = cuda->page_bytes > GPU_PAGE_BYTES ? cuda->page_bytes : GPU_PAGE_BYTES;
+    size_t whole = round_up(bytes, page);
 
-    int result = driver->memory_allocate(&memory->base, whole + GPU_PAGE_BYTES);
+    int result = driver->memory_allocate(&memory->base, whole + page);
     if (result) {
         memory->base = 0;
         return no_room(cuda, result, "no GPU memory; see `nvidia-smi` for who holds it");
     }
-    uint64_t aligned = (memory->base + GPU_PAGE_BYTES - 1) / GPU_PAGE_BYTES * GPU_PAGE_BYTES;
+    uint64_t aligned = round_up(memory->base, page);
     memory->device = (uint8_t *)(uintptr_t)aligned;
     result = driver->memory_set(aligned, 0, whole, cuda->copies);
     if (!result)
@@ -227,9 +233,9 @@ static int map_pages(struct db_gpu_cuda *cuda, enum db_gpu_pages kind, uint8_t *
 int cuda_map(struct db_gpu *gpu, enum db_gpu_pages kind, void *host, size_t bytes, void **device)
 {
     struct db_gpu_cuda *cuda = (struct db_gpu_cuda *)gpu;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t page = cuda->page_bytes;
     uint8_t *first = (uint8_t *)((uintptr_t)host & ~(page - 1));
-    uint8_t *end = (uint8_t *)(((uintptr_t)host + bytes + page - 1) & ~(page - 1));
+    uint8_t *end = (uint8_t *)round_up((uintptr_t)host + bytes, page);
 
     int error = cuda_enter(cuda);
     if (error)
@@ -260,9 +266,13 @@ void cuda_unmap(struct db_gpu *gpu, void *host)
     cuda_leave(cuda);
 }
 
-int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd)
+/* The driver takes whole pages of the host alone: CUDA Driver API, cuMemGetHandleForAddressRange().
+ */
+int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
 {
     struct db_gpu_cuda *cuda = (struct db_gpu_cuda *)gpu;
+    uint64_t first = (uintptr_t)address & ~(cuda->page_bytes - 1);
+    uint64_t end = round_up((uintptr_t)address + bytes, cuda->page_bytes);
 
     if (!cuda->driver->range_handle)
         return db_gpu_fail(-EOPNOTSUPP, "the NVIDIA driver exports no GPU memory as a dma-buf; "
@@ -270,9 +280,10 @@ int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd)
     int error = cuda_enter(cuda);
     if (error)
         return error;
-    int result = cuda->driver->range_handle(fd, (uintptr_t)address, bytes, CUDA_RANGE_DMA_BUF, 0);
+    int result = cuda->driver->range_handle(fd, first, end - first, CUDA_RANGE_DMA_BUF, 0);
     if (result)
         error = cuda_fail(cuda, -EOPNOTSUPP, result, "it exports no dma-buf of its memory");
+    *offset = (uintptr_t)address - first;
     cuda_leave(cuda);
     return error;
 }

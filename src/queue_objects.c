@@ -83,6 +83,7 @@ static int create_gpu_umem(struct db_queue *queue)
     struct ibv_context *context = queue->device->context;
     const struct db_gpu_buffer *parts = &queue->on_gpu.parts;
     struct db_gpu *gpu = queue->attr.gpu;
+    uint64_t offset;
     struct mlx5dv_devx_umem_in in = {
         .size = queue->layout.bytes,
         .access = IBV_ACCESS_LOCAL_WRITE,
@@ -92,8 +93,9 @@ static int create_gpu_umem(struct db_queue *queue)
 
     if (!parts->device)
         return 0;
-    if (!parts->host &&
-        gpu->backend->export(gpu, parts->device, queue->layout.bytes, &in.dmabuf_fd) == 0) {
+    if (!parts->host && gpu->backend->export(gpu, parts->device, queue->layout.bytes, &in.dmabuf_fd,
+                                             &offset) == 0) {
+        in.addr = (void *)(uintptr_t)offset; /* within the dma-buf */
         queue->gpu_umem = mlx5dv_devx_umem_reg_ex(context, &in);
         close(in.dmabuf_fd);
     }

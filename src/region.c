@@ -103,11 +103,11 @@ static struct ibv_mr *register_gpu_memory(struct db_device *device, struct db_gp
                                           const struct db_gpu_buffer *buffer, unsigned access)
 {
     struct ibv_mr *mr = NULL;
-    size_t pages = (buffer->bytes + 4095) / 4096 * 4096;
+    uint64_t offset;
     int fd;
 
-    if (gpu->backend->export(gpu, buffer->device, pages, &fd) == 0) {
-        mr = ibv_reg_dmabuf_mr(device->pd, 0, buffer->bytes, (uintptr_t)buffer->device, fd,
+    if (gpu->backend->export(gpu, buffer->device, buffer->bytes, &fd, &offset) == 0) {
+        mr = ibv_reg_dmabuf_mr(device->pd, offset, buffer->bytes, (uintptr_t)buffer->device, fd,
                                (int)access);
         close(fd);
     }

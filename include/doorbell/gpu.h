@@ -126,9 +126,10 @@ struct db_gpu_backend {
     int (*map)(struct db_gpu *gpu, enum db_gpu_pages kind, void *host, size_t bytes, void **device);
     void (*unmap)(struct db_gpu *gpu, void *host);
 
-    /* A dma-buf file descriptor of GPU memory that alloc() gave, which the caller closes. `address`
-     * and `bytes` are whole pages. -EOPNOTSUPP: there is none. */
-    int (*export)(struct db_gpu *gpu, void *address, size_t bytes, int *fd);
+    /* A dma-buf file descriptor of memory within a GPU buffer that alloc() gave; the caller closes
+     * it. The dma-buf is whole pages of the host, and `address` lies `*offset` bytes into it.
+     * -EOPNOTSUPP: there is none. */
+    int (*export)(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
 
     /*
      * Starts a grid and returns at once; `args` (kernel->args_bytes of them) are copied. Several

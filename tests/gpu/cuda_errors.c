@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake_control.h"
+#include "src/gpu_cuda.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -114,7 +115,7 @@ static void properties(void)
     CHECK(p.multiprocessors == 4 && p.max_threads == 8192 && p.capability == 90, "%u %u %u",
           p.multiprocessors, p.max_threads, p.capability);
     CHECK(p.driver_version == 13000 && p.max_clock_hz == 1980000000, "%u", p.driver_version);
-    CHECK(!p.dma_buf, "the fake driver has no cuMemGetHandleForAddressRange");
+    CHECK(p.dma_buf, "the fake driver exports dma-bufs");
     cuda->close(gpu);
     expect_nothing(fake, "properties");
 }
@@ -336,14 +337,67 @@ static void buffers(void)
     fake->fail_call = "cuMemcpyAsync";
     fake->fail_result = 700;
     CHECK(cuda->copy(gpu, other.host, buffer.device, 6) == -EIO, "copy");
-    int fd;
-    CHECK(cuda->export(gpu, buffer.device, 65536, &fd) == -EOPNOTSUPP, "export");
-    expect_words("export", db_gpu_error_text(), "dma-buf|11.7");
     cuda->free(gpu, &buffer);
     CHECK(fake->gpu_memory == 0 && !buffer.device, "not freed");
     cuda->free(gpu, &buffer); /* is nothing */
     cuda->close(gpu);         /* takes what was not freed */
     expect_nothing(fake, "buffers");
+}
+
+/* The dma-buf of `bytes` at `address` is the whole pages around them. */
+static void exported(struct db_gpu *gpu, uint8_t *address, size_t bytes, size_t page)
+{
+    uintptr_t first = (uintptr_t)address / page * page;
+    uintptr_t end = ((uintptr_t)address + bytes + page - 1) / page * page;
+    struct fake_dma_buf range;
+    uint64_t offset;
+    int fd;
+
+    CHECK(cuda->export(gpu, address, bytes, &fd, &offset) == 0, "pages of %zu: %s", page,
+          db_gpu_error_text());
+    CHECK(pread(fd, &range, sizeof(range), 0) == (ssize_t)sizeof(range), "%d", fd);
+    CHECK(range.address == first && range.bytes == end - first &&
+              offset == (uintptr_t)address - first,
+          "pages of %zu: %llu bytes, the offset is %llu", page, (unsigned long long)range.bytes,
+          (unsigned long long)offset);
+    close(fd);
+}
+
+static void exports(void)
+{
+    static const size_t pages[] = {4096, 65536, 131072};
+    struct db_gpu *gpu = open_gpu();
+    struct db_gpu_cuda *state = (struct db_gpu_cuda *)gpu;
+    struct db_gpu_buffer buffer;
+    uint64_t offset;
+    int fd;
+
+    CHECK(state->page_bytes == (size_t)sysconf(_SC_PAGESIZE), "%zu", state->page_bytes);
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        size_t page = pages[i];
+        fake->page_bytes = state->page_bytes = page;
+        CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 2 * page + 1, &buffer) == 0, "%s",
+              db_gpu_error_text());
+        uint8_t *memory = buffer.device;
+        exported(gpu, memory, buffer.bytes, page);
+        exported(gpu, memory + page + 100, 10, page);
+        exported(gpu, memory + page - 1, 2, page);
+        cuda->free(gpu, &buffer);
+    }
+    fake->page_bytes = 4096;
+
+    CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 1, &buffer) == 0, "%s", db_gpu_error_text());
+    fake->fail_call = "cuMemGetHandleForAddressRange";
+    fake->fail_result = 801;
+    CHECK(cuda->export(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no dma-buf");
+    expect_words("no dma-buf", db_gpu_error_text(), "cuda:1|no dma-buf|FAKE_801");
+    struct cuda_driver before_it = *state->driver;
+    before_it.range_handle = NULL;
+    state->driver = &before_it;
+    CHECK(cuda->export(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no such call");
+    expect_words("no such call", db_gpu_error_text(), "dma-buf|11.7");
+    cuda->close(gpu);
+    expect_nothing(fake, "exports");
 }
 
 static void mappings(void)
@@ -411,6 +465,7 @@ int main(void)
     images();
     launches();
     buffers();
+    exports();
     mappings();
     lost_kernels();
     return 0;

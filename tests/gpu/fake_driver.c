@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "src/cuda_driver.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT struct fake_driver fake_driver = {.blocks_per_sm = 2, .device_count = 2};
+EXPORT struct fake_driver fake_driver = {.blocks_per_sm = 2, .device_count = 2, .page_bytes = 4096};
 
 #define MULTIPROCESSORS 4
 
@@ -34,6 +36,15 @@ struct CUstream_st {
 struct CUevent_st {
     unsigned polls;
 };
+
+/* GPU memory, behind which comes what was asked for. */
+struct allocation {
+    struct allocation *next;
+    size_t bytes;
+    uint8_t memory[];
+};
+
+static struct allocation *allocations;
 
 static struct CUctx_st contexts[8];
 static struct CUfunc_st functions[32];
@@ -153,6 +164,9 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
         break;
     case CUDA_CAPABILITY_MINOR:
         *value = 0;
+        break;
+    case CUDA_DMA_BUF:
+        *value = number("FAKE_DRIVER_DMA_BUF", 1);
         break;
     default:
         *value = 1;
@@ -335,19 +349,52 @@ EXPORT int cuEventQuery(struct CUevent_st *event)
 EXPORT int cuMemAlloc_v2(uint64_t *address, size_t bytes)
 {
     NEEDS_CONTEXT("cuMemAlloc_v2");
-    void *memory = malloc(bytes);
-    if (!memory)
+    struct allocation *made = malloc(sizeof(*made) + bytes);
+    if (!made)
         return CUDA_OUT_OF_MEMORY;
-    memset(memory, 0xa5, bytes);
-    *address = (uintptr_t)memory;
+    memset(made->memory, 0xa5, bytes);
+    made->bytes = bytes;
+    made->next = allocations;
+    allocations = made;
+    *address = (uintptr_t)made->memory;
     fake_driver.gpu_memory++;
     return CUDA_OK;
 }
 
 EXPORT int cuMemFree_v2(uint64_t address)
 {
-    free((void *)(uintptr_t)address);
-    fake_driver.gpu_memory--;
+    for (struct allocation **link = &allocations; *link; link = &(*link)->next) {
+        struct allocation *made = *link;
+        if ((uintptr_t)made->memory == address) {
+            *link = made->next;
+            free(made);
+            fake_driver.gpu_memory--;
+            return CUDA_OK;
+        }
+    }
+    return 1;
+}
+
+/* Whole pages of the host, within one allocation. */
+EXPORT int cuMemGetHandleForAddressRange(void *handle, uint64_t address, size_t bytes, int type,
+                                         unsigned long long flags)
+{
+    const struct fake_dma_buf range = {address, bytes};
+    const struct allocation *made = allocations;
+
+    NEEDS_CONTEXT("cuMemGetHandleForAddressRange");
+    if (!number("FAKE_DRIVER_DMA_BUF", 1))
+        return 801;
+    while (made && !((uintptr_t)made->memory <= address &&
+                     address + bytes <= (uintptr_t)made->memory + made->bytes))
+        made = made->next;
+    if (!made || bytes == 0 || (address | bytes) % fake_driver.page_bytes != 0 ||
+        type != CUDA_RANGE_DMA_BUF || flags != 0)
+        return 1;
+    int fd = memfd_create("fake dma-buf", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, &range, sizeof(range)) != (ssize_t)sizeof(range))
+        return CUDA_OUT_OF_MEMORY;
+    *(int *)handle = fd;
     return CUDA_OK;
 }
 

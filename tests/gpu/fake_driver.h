@@ -7,7 +7,8 @@
  *
  * A program that knows nothing of it is steered by the environment: FAKE_DRIVER_INIT is what
  * cuInit() returns, FAKE_DRIVER_VERSION the version, FAKE_DRIVER_COUNT how many GPUs there are,
- * FAKE_DRIVER_LOAD what cuModuleLoadData() returns.
+ * FAKE_DRIVER_LOAD what cuModuleLoadData() returns; with FAKE_DRIVER_DMA_BUF=0 no dma-bufs are
+ * exported.
  */
 #ifndef DOORBELL_TESTS_GPU_FAKE_DRIVER_H
 #define DOORBELL_TESTS_GPU_FAKE_DRIVER_H
@@ -24,6 +25,12 @@ struct fake_launch {
     const void *args;
 };
 
+/* What a dma-buf holds, which is a file here: the memory that it stands for. */
+struct fake_dma_buf {
+    uint64_t address;
+    uint64_t bytes;
+};
+
 struct fake_driver {
     /* What happens. */
     const char *fail_call; /* the driver's symbol, "cuMemAlloc_v2" */
@@ -37,6 +44,7 @@ struct fake_driver {
     int fault;              /* what asking for a kernel's end returns then */
     int blocks_per_sm;      /* that are resident at once */
     int device_count;
+    size_t page_bytes;                             /* of the host, of which dma-bufs are made */
     void (*run)(const struct fake_launch *launch); /* NULL: kernels do nothing */
 
     /* What happened. */
