@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "error.h"
+#include "gpu_register.h"
 #include "prm.h"
 #include "queue.h"
 
@@ -65,50 +65,59 @@ static int create_uar(struct db_queue *queue)
 
 /* ---- Memory ---- */
 
-static int create_umem(struct db_queue *queue)
+/* Memory of this process. */
+static int register_umem(const struct db_queue *queue, void *memory, struct mlx5dv_devx_umem **umem)
 {
-    queue->umem = mlx5dv_devx_umem_reg(queue->device->context, queue->memory, queue->layout.bytes,
-                                       IBV_ACCESS_LOCAL_WRITE);
-    if (queue->umem)
+    *umem = mlx5dv_devx_umem_reg(queue->device->context, memory, queue->layout.bytes,
+                                 IBV_ACCESS_LOCAL_WRITE);
+    if (*umem)
         return 0;
     int error = db_errno();
     return db_fail(error, "%zu bytes of rings cannot be registered with %s: %s; see `ulimit -l`",
                    queue->layout.bytes, queue->device->path.name, strerror(-error));
 }
 
-/* The parts in GPU memory: through a dma-buf, or else through the GPU driver's peer-memory module,
- * by their address alone. */
-static int create_gpu_umem(struct db_queue *queue)
+static int register_dma_buf(void *registration, int fd, uint64_t offset)
 {
-    struct ibv_context *context = queue->device->context;
-    const struct db_gpu_buffer *parts = &queue->on_gpu.parts;
-    struct db_gpu *gpu = queue->attr.gpu;
-    uint64_t offset;
+    struct db_queue *queue = registration;
     struct mlx5dv_devx_umem_in in = {
+        .addr = (void *)(uintptr_t)offset, /* with a dma-buf the place in it */
         .size = queue->layout.bytes,
         .access = IBV_ACCESS_LOCAL_WRITE,
         .pgsz_bitmap = UINT64_MAX & ~UINT64_C(4095),
         .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+        .dmabuf_fd = fd,
     };
+
+    queue->gpu_umem = mlx5dv_devx_umem_reg_ex(queue->device->context, &in);
+    return queue->gpu_umem ? 0 : db_errno();
+}
+
+static int register_peer_memory(void *registration)
+{
+    struct db_queue *queue = registration;
+
+    queue->gpu_umem = mlx5dv_devx_umem_reg(queue->device->context, queue->on_gpu.parts.device,
+                                           queue->layout.bytes, IBV_ACCESS_LOCAL_WRITE);
+    return queue->gpu_umem ? 0 : db_errno();
+}
+
+static const struct db_gpu_ways gpu_ways = {
+    .dma_buf = register_dma_buf,
+    .peer_memory = register_peer_memory,
+};
+
+/* The parts in GPU memory, which is host memory where CPU threads play the GPU. */
+static int create_gpu_umem(struct db_queue *queue)
+{
+    const struct db_gpu_buffer *parts = &queue->on_gpu.parts;
 
     if (!parts->device)
         return 0;
-    if (!parts->host && gpu->backend->export(gpu, parts->device, queue->layout.bytes, &in.dmabuf_fd,
-                                             &offset) == 0) {
-        in.addr = (void *)(uintptr_t)offset; /* within the dma-buf */
-        queue->gpu_umem = mlx5dv_devx_umem_reg_ex(context, &in);
-        close(in.dmabuf_fd);
-    }
-    if (!queue->gpu_umem)
-        queue->gpu_umem = mlx5dv_devx_umem_reg(context, parts->device, queue->layout.bytes,
-                                               IBV_ACCESS_LOCAL_WRITE);
-    if (queue->gpu_umem)
-        return 0;
-    int error = db_errno();
-    return db_fail(error,
-                   "rings in GPU memory cannot be registered with %s, neither by dma-buf nor by "
-                   "peer memory: %s; `doorbell info` says what the GPU offers",
-                   queue->device->path.name, strerror(-error));
+    if (parts->host)
+        return register_umem(queue, parts->host, &queue->gpu_umem);
+    return db_gpu_register(queue->device, queue->attr.gpu, parts, "a queue's rings", &gpu_ways,
+                           queue);
 }
 
 static uint32_t umem_id(const struct db_queue *queue, enum db_memory kind)
@@ -207,7 +216,7 @@ static int create_pair(struct db_queue *queue)
 
 int db_queue_objects_create(struct db_queue *queue)
 {
-    int error = create_umem(queue);
+    int error = register_umem(queue, queue->memory, &queue->umem);
 
     if (!error)
         error = create_gpu_umem(queue);

@@ -7,10 +7,10 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "device.h"
 #include "error.h"
+#include "gpu_register.h"
 
 struct db_region {
     struct db_device *device;
@@ -39,8 +39,10 @@ int db_memory_check(const struct db_device *device, enum db_memory kind, const s
     return 0;
 }
 
-static int check_access(unsigned access)
+static int check_request(size_t bytes, unsigned access)
 {
+    if (bytes == 0)
+        return db_fail(-EINVAL, "a region of 0 bytes cannot be registered; 1 is the least");
     if (access & ~(unsigned)DB_ACCESS_ALL)
         return db_fail(-EINVAL, "access %#x has unknown bits; DB_ACCESS_ALL is %#x", access,
                        (unsigned)DB_ACCESS_ALL);
@@ -88,31 +90,45 @@ int db_region_register(struct db_device *device, enum db_memory kind, void *addr
     if (!device)
         return db_fail(-EINVAL, "a region needs an open device");
     int error = db_memory_check(device, kind, NULL, "a region");
-    if (!error && bytes == 0)
-        error = db_fail(-EINVAL, "a region of 0 bytes cannot be registered; 1 is the least");
     if (!error)
-        error = check_access(access);
+        error = check_request(bytes, access);
     if (error)
         return error;
     struct ibv_mr *mr = ibv_reg_mr(device->pd, addr, bytes, access);
     return mr ? keep(device, mr, addr, region) : refused(device, addr, bytes, db_errno());
 }
 
-/* Through a dma-buf, or else through the GPU driver's peer-memory module, by its address alone. */
-static struct ibv_mr *register_gpu_memory(struct db_device *device, struct db_gpu *gpu,
-                                          const struct db_gpu_buffer *buffer, unsigned access)
-{
-    struct ibv_mr *mr = NULL;
-    uint64_t offset;
-    int fd;
+/* A region of GPU memory, while it is registered. */
+struct gpu_region {
+    struct ibv_pd *pd;
+    const struct db_gpu_buffer *buffer;
+    unsigned access;
+    struct ibv_mr *mr;
+};
 
-    if (gpu->backend->export(gpu, buffer->device, buffer->bytes, &fd, &offset) == 0) {
-        mr = ibv_reg_dmabuf_mr(device->pd, offset, buffer->bytes, (uintptr_t)buffer->device, fd,
-                               (int)access);
-        close(fd);
-    }
-    return mr ? mr : ibv_reg_mr(device->pd, buffer->device, buffer->bytes, access);
+static int register_dma_buf(void *registration, int fd, uint64_t offset)
+{
+    struct gpu_region *region = registration;
+    const struct db_gpu_buffer *buffer = region->buffer;
+
+    region->mr = ibv_reg_dmabuf_mr(region->pd, offset, buffer->bytes, (uintptr_t)buffer->device, fd,
+                                   (int)region->access);
+    return region->mr ? 0 : db_errno();
 }
+
+static int register_peer_memory(void *registration)
+{
+    struct gpu_region *region = registration;
+
+    region->mr =
+        ibv_reg_mr(region->pd, region->buffer->device, region->buffer->bytes, region->access);
+    return region->mr ? 0 : db_errno();
+}
+
+static const struct db_gpu_ways gpu_ways = {
+    .dma_buf = register_dma_buf,
+    .peer_memory = register_peer_memory,
+};
 
 int db_region_register_buffer(struct db_device *device, struct db_gpu *gpu,
                               const struct db_gpu_buffer *buffer, unsigned access,
@@ -126,12 +142,12 @@ int db_region_register_buffer(struct db_device *device, struct db_gpu *gpu,
         return db_fail(-EINVAL, "a region needs an open device");
     int error = db_memory_check(device, DB_MEMORY_GPU, gpu, "a region");
     if (!error)
-        error = check_access(access);
+        error = check_request(buffer->bytes, access);
     if (error)
         return error;
-    struct ibv_mr *mr = register_gpu_memory(device, gpu, buffer, access);
-    return mr ? keep(device, mr, buffer->device, region)
-              : refused(device, buffer->device, buffer->bytes, db_errno());
+    struct gpu_region made = {.pd = device->pd, .buffer = buffer, .access = access};
+    error = db_gpu_register(device, gpu, buffer, "a region", &gpu_ways, &made);
+    return error ? error : keep(device, made.mr, buffer->device, region);
 }
 
 struct db_keys db_region_keys(const struct db_region *region)

@@ -159,9 +159,10 @@ int db_region_register(struct db_device *device, enum db_memory kind, void *addr
                        unsigned access, struct db_region **region);
 
 /*
- * The same for memory that db_gpu_backend.alloc() gave, whatever its kind. GPU memory is registered
- * through a dma-buf, or, where the driver or rdma-core offers none, through the GPU driver's
- * peer-memory module. Addresses in operations are the device's, buffer->device.
+ * The same for memory that db_gpu_backend.alloc() gave, or a part of it, whatever its kind. GPU
+ * memory is registered through a dma-buf, or, where the driver, the kernel or rdma-core offers
+ * none, through the GPU driver's peer-memory module; -EOPNOTSUPP where there is neither. Addresses
+ * in operations are the device's, buffer->device.
  */
 int db_region_register_buffer(struct db_device *device, struct db_gpu *gpu,
                               const struct db_gpu_buffer *buffer, unsigned access,
