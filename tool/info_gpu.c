@@ -85,15 +85,18 @@ const char *info_gpu_memory(const struct info_gpu *gpu, const char *software, co
         return "none";
     }
     if (gpu->properties.dma_buf) {
-        *why = "the driver exports GPU memory as a dma-buf, which rdma-core registers; peer memory "
-               "comes second";
+        *why = gpu->properties.peer_memory
+                   ? "the driver exports a dma-buf; where kernel or rdma-core takes none, peer "
+                     "memory is next, whose module nvidia_peermem is loaded"
+                   : "the driver exports a dma-buf; where kernel or rdma-core takes none, there is "
+                     "no other way, since the module nvidia_peermem is not loaded";
         return "dma-buf";
     }
     if (gpu->properties.peer_memory) {
         *why = "the driver exports no dma-buf, and the module nvidia_peermem is loaded";
         return "peer memory";
     }
-    *why = "the driver exports no dma-buf, and the module nvidia_peermem is not loaded; use host "
-           "memory, or load it";
+    *why = "the driver exports no dma-buf (its open kernel modules do), and the module "
+           "nvidia_peermem is not loaded; use one of them, or host memory";
     return "none";
 }
