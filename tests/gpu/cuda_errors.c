@@ -116,6 +116,14 @@ static void properties(void)
           p.multiprocessors, p.max_threads, p.capability);
     CHECK(p.driver_version == 13000 && p.max_clock_hz == 1980000000, "%u", p.driver_version);
     CHECK(p.dma_buf, "the fake driver exports dma-bufs");
+    CHECK(strcmp(p.bus_id, FAKE_NVML_BUS_ID) == 0 && cuda->stated_mhz(gpu) == FAKE_NVML_SM_MHZ,
+          "%u MHz", cuda->stated_mhz(gpu));
+    cuda->close(gpu);
+
+    struct db_gpu_config unknown = {.index = 0};
+    CHECK(cuda->open(&unknown, &gpu) == 0, "%s", db_gpu_error_text());
+    CHECK(cuda->stated_mhz(gpu) == 0, "%u MHz of a GPU that NVML does not know",
+          cuda->stated_mhz(gpu));
     cuda->close(gpu);
     expect_nothing(fake, "properties");
 }

@@ -25,6 +25,10 @@ struct fake_launch {
     const void *args;
 };
 
+/* What fake_nvml.c knows, which is built as libnvidia-ml.so.1: the second GPU. */
+#define FAKE_NVML_BUS_ID "0000:01:00.0"
+#define FAKE_NVML_SM_MHZ 1755u
+
 /* What a dma-buf holds, which is a file here: the memory that it stands for. */
 struct fake_dma_buf {
     uint64_t address;

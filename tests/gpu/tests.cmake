@@ -5,18 +5,21 @@
 
 set(tests_gpu_shared "")
 
-# fake_driver(target folder definition...): libcuda.so.1 in a folder of its own.
-function(fake_driver target folder)
-    add_library(${target} SHARED gpu/fake_driver.c)
+# fake_library(target folder/library source definition...): LIBRARY.so.1 in a folder of its own.
+function(fake_library target path source)
+    get_filename_component(folder ${path} DIRECTORY)
+    get_filename_component(library ${path} NAME)
+    add_library(${target} SHARED ${source})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PRIVATE doorbell_headers)
     target_compile_definitions(${target} PRIVATE ${ARGN})
-    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${library} SUFFIX .so.1
         C_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${folder})
 endfunction()
 
-fake_driver(test_fake_driver fake_driver)
-fake_driver(test_fake_old_driver fake_old_driver FAKE_DRIVER_OLD)
+fake_library(test_fake_driver fake_driver/libcuda gpu/fake_driver.c)
+fake_library(test_fake_nvml fake_driver/libnvidia-ml gpu/fake_nvml.c)
+fake_library(test_fake_old_driver fake_old_driver/libcuda gpu/fake_driver.c FAKE_DRIVER_OLD)
 set(fake LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/fake_driver)
 set(fake_old LD_LIBRARY_PATH=${PROJECT_BINARY_DIR}/tests/fake_old_driver)
 
@@ -35,6 +38,6 @@ foreach(experiment one-op ordering rate issue clock)
     db_test(gpu/cuda_bench AS ${experiment} ARGS ${experiment} ENV ${fake} TIMEOUT 120)
 endforeach()
 foreach(program cuda_errors cuda_queues cuda_registration cuda_bench)
-    add_dependencies(test_gpu_${program} test_fake_driver)
+    add_dependencies(test_gpu_${program} test_fake_driver test_fake_nvml)
 endforeach()
 add_dependencies(test_gpu_no_driver test_fake_old_driver)
