@@ -153,6 +153,31 @@ static void no_kernels(void)
     expect_nothing(fake, "no kernels");
 }
 
+/* A function that is loaded at its first launch may wait for the kernel in flight, so all of an
+ * image are loaded with it; a driver that cannot does without. */
+static void eager_functions(struct db_gpu *gpu)
+{
+    static const struct {
+        const char *fails;
+        unsigned loaded;
+    } rows[] = {
+        {"nothing", FAKE_MODULE_FUNCTIONS},
+        {"cuModuleGetFunctionCount", 0},
+        {"cuModuleEnumerateFunctions", 0},
+        {"cuFuncLoad", FAKE_MODULE_FUNCTIONS - 1},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        unsigned before = fake->functions_loaded;
+        fake->fail_call = rows[i].fails;
+        fake->fail_result = 999;
+        CHECK(cuda->load(gpu, "image", 5) == 0, "%s fails: %s", rows[i].fails, db_gpu_error_text());
+        CHECK(fake->functions_loaded - before == rows[i].loaded, "%s fails: %u are loaded",
+              rows[i].fails, fake->functions_loaded - before);
+    }
+    fake->fail_call = NULL;
+}
+
 static void images(void)
 {
     static const struct {
@@ -176,6 +201,7 @@ static void images(void)
         expect_words("load", db_gpu_error_text(), rows[i].words);
     }
     CHECK(cuda->load(gpu, "", 0) == -EINVAL, "0 bytes");
+    eager_functions(gpu);
     int error = 0;
     for (int i = 0; i < 20 && !error; i++)
         error = cuda->load(gpu, "image", 5);

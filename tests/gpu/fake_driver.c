@@ -24,11 +24,13 @@ EXPORT struct fake_driver fake_driver = {.blocks_per_sm = 2, .device_count = 2, 
 struct CUctx_st {
     int device;
 };
-struct CUmod_st {
-    const void *image;
-};
 struct CUfunc_st {
     char name[64];
+    bool loaded;
+};
+struct CUmod_st {
+    const void *image;
+    struct CUfunc_st functions[FAKE_MODULE_FUNCTIONS];
 };
 struct CUstream_st {
     int unused;
@@ -212,7 +214,7 @@ EXPORT int cuModuleLoadData(struct CUmod_st **module, const void *image)
     int fails = number("FAKE_DRIVER_LOAD", CUDA_OK);
     if (fails)
         return fails;
-    *module = malloc(sizeof(**module));
+    *module = calloc(1, sizeof(**module));
     (*module)->image = image;
     fake_driver.modules++;
     return CUDA_OK;
@@ -241,6 +243,33 @@ EXPORT int cuModuleGetFunction(struct CUfunc_st **function, struct CUmod_st *mod
     }
     *function = &functions[function_count++];
     snprintf((*function)->name, sizeof((*function)->name), "%s", name);
+    return CUDA_OK;
+}
+
+EXPORT int cuModuleGetFunctionCount(unsigned *count, struct CUmod_st *module)
+{
+    (void)module;
+    NEEDS_CONTEXT("cuModuleGetFunctionCount");
+    *count = FAKE_MODULE_FUNCTIONS;
+    return CUDA_OK;
+}
+
+EXPORT int cuModuleEnumerateFunctions(struct CUfunc_st **listed, unsigned count,
+                                      struct CUmod_st *module)
+{
+    NEEDS_CONTEXT("cuModuleEnumerateFunctions");
+    if (count > FAKE_MODULE_FUNCTIONS)
+        return 1;
+    for (unsigned i = 0; i < count; i++)
+        listed[i] = &module->functions[i];
+    return CUDA_OK;
+}
+
+EXPORT int cuFuncLoad(struct CUfunc_st *function)
+{
+    NEEDS_CONTEXT("cuFuncLoad");
+    fake_driver.functions_loaded += !function->loaded;
+    function->loaded = true;
     return CUDA_OK;
 }
 

@@ -29,6 +29,8 @@ struct fake_launch {
 #define FAKE_NVML_BUS_ID "0000:01:00.0"
 #define FAKE_NVML_SM_MHZ 1755u
 
+#define FAKE_MODULE_FUNCTIONS 3 /* as many has each module, as the driver counts them */
+
 /* What a dma-buf holds, which is a file here: the memory that it stands for. */
 struct fake_dma_buf {
     uint64_t address;
@@ -54,6 +56,7 @@ struct fake_driver {
     /* What happened. */
     struct fake_launch last;
     unsigned io_registrations; /* as I/O memory, granted */
+    unsigned functions_loaded; /* ahead of their first use */
 
     /* What lives. */
     int contexts;
