@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One kernel for each way to post, straight through, so that tests/unit/ptx_paths.sh can count its
- * stores and fences in the PTX. Compiled by nvcc alone.
+ * One kernel for each way to post, to poll and to push, straight through, so that
+ * tests/unit/ptx_paths.sh can read its stores and fences in the PTX. Compiled by nvcc alone.
  */
+#define DB_QUEUES DB_QUEUES_GPU /* pushes have kernels of their own */
 #include <doorbell/device.h>
 #include <doorbell/impl/port_kernel.h>
 
@@ -13,6 +14,8 @@ struct path_args {
     uint32_t rkey;
     uint32_t lkey;
     uint64_t *index;
+    int *status;
+    const void *payload;
 };
 
 /* The owner's state is given: taking the queue is not part of the path. */
@@ -63,3 +66,78 @@ SHARED_PATH(path_locked, db_publish_locked(qp, index, index + 1, DB_ORDER_GPU, D
 SHARED_PATH(path_ticket,
             db_publish_ticket(qp, index, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
 SHARED_PATH(path_handoff, db_publish_handoff(qp, index, 1, DB_ORDER_GPU, DB_WITH_RECORD))
+
+PORT_KERNEL_DECLARE(path_publish_warp);
+PORT_KERNEL(path_publish_warp, struct path_args, args)
+{
+    struct db_qp *qp = args->qp;
+    uint64_t first = *args->index;
+    db_build_write(qp, first + port_lane(), DB_SIGNALED, args->raddr, args->rkey, args->laddr,
+                   args->lkey, 8);
+    db_publish_warp(qp, UINT32_MAX, first, DB_ORDER_GPU, DB_WITH_RECORD);
+}
+
+/* ---- The calls of device.h, which know neither order nor record before they run ---- */
+
+PORT_KERNEL_DECLARE(path_put);
+PORT_KERNEL(path_put, struct path_args, args)
+{
+    uint64_t index;
+    *args->status = db_put(args->qp, args->raddr, args->rkey, args->laddr, args->lkey, 8, &index);
+}
+
+PORT_KERNEL_DECLARE(path_put_inline);
+PORT_KERNEL(path_put_inline, struct path_args, args)
+{
+    uint64_t index;
+    *args->status = db_put_inline(args->qp, args->raddr, args->rkey, args->payload, 8, &index);
+}
+
+/* ---- One look at a CQ ---- */
+
+#define LOOK_PATH(kernel, look)                                                                    \
+    PORT_KERNEL_DECLARE(kernel);                                                                   \
+    PORT_KERNEL(kernel, struct path_args, args)                                                    \
+    {                                                                                              \
+        struct db_qp *qp = args->qp;                                                               \
+        look;                                                                                      \
+    }
+
+LOOK_PATH(path_drain, db_cq_drain(qp, DB_ALL_BLOCKS, false, PORT_ACQUIRE))
+LOOK_PATH(path_drain_shared, db_cq_drain(qp, DB_ALL_BLOCKS, true, PORT_ACQUIRE))
+LOOK_PATH(path_poll_shared, *args->index = db_cq_poll(qp, DB_ALL_BLOCKS, true, PORT_ACQUIRE))
+LOOK_PATH(path_poll_collapsed, *args->index = db_cq_poll_collapsed(qp, PORT_ACQUIRE))
+
+/* ---- Pushes into a proxy's ring ---- */
+
+struct push_args {
+    struct db_ring *ring;
+    struct db_descriptor d;
+    uint64_t *index;
+    int *status;
+};
+
+#define PUSH_PATH(kernel, steps)                                                                   \
+    PORT_KERNEL_DECLARE(kernel);                                                                   \
+    PORT_KERNEL(kernel, struct push_args, args)                                                    \
+    {                                                                                              \
+        struct db_ring *ring = args->ring;                                                         \
+        *args->status = db_ring_push(ring, &ring->own, args->d, steps, args->index);               \
+    }
+
+PUSH_PATH(path_push_tuned, DB_RING_TUNED)
+PUSH_PATH(path_push_tuned_payload, DB_RING_TUNED | DB_RING_PAYLOAD)
+PUSH_PATH(path_push_shared, DB_RING_SHARED)
+PUSH_PATH(path_push_baseline, DB_RING_BASELINE)
+
+/* Of a ring that was taken, as the fastest caller does. */
+PORT_KERNEL_DECLARE(path_try_push);
+PORT_KERNEL(path_try_push, struct push_args, args)
+{
+    struct db_ring ring;
+    uint64_t index;
+    db_ring_take(&ring, args->ring);
+    *args->status = db_ring_try_push(&ring, &ring.own, args->d, &index);
+    *args->index = index;
+    db_ring_give(args->ring, &ring);
+}

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Claim: each way to post is compiled for a GPU as it should be: three 16-byte stores for a WQE, one
-# doorbell of st.mmio, the fences of its order in number and scope, no local memory. And no kernel of
-# the benchmarks needs more registers than tests/gpu/registers.txt says, which the compiler's reports of
-# the build are compared with; 'ptx_paths.sh --update' writes that file anew. Status 77 without nvcc.
+# Claim: each way to post, to poll and to push is compiled for a GPU as it should be: its stores by width
+# and scope, its fences by kind and scope, its doorbell, all in their order; and no local memory. And no
+# kernel of the benchmarks needs more registers than tests/gpu/registers.txt says, which the compiler's
+# reports of the build are compared with; 'ptx_paths.sh --update' writes that file anew. Status 77 without
+# nvcc.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -31,57 +32,116 @@ kernel() {
     sed -n "/^\.visible \.entry $2(/,/^}/p" "$work/$1.ptx"
 }
 
-# How many instructions of a kernel match; $3 is a pattern.
-count() {
-    kernel "$1" "$2" | grep -cE "^[[:space:]]*(@%p[0-9]+ )?$3" || true
+# The stores, atomics, fences and barriers of a kernel, and its loads at a scope, line by line.
+instructions() {
+    kernel "$1" "$2" | grep -oE '(st|atom|fence|bar\.warp|ld\.(relaxed|acquire))\.[a-z0-9_.]+' |
+        grep -v '^st\.param'
 }
 
-# expect ARCH KERNEL WQE-STORES GPU-RELEASES SYSTEM-RELEASES: and one doorbell, always.
-expect() {
-    release=$(if [ "$1" -lt 90 ]; then echo acq_rel; else echo release; fi)
-    got="$(count "$1" "$2" 'st\.relaxed\.sys\.global\.v2\.u64') $(count "$1" "$2" "fence\.$release\.gpu;")"
-    got="$got $(count "$1" "$2" "fence\.$release\.sys;")"
-    [ "$got" = "$3 $4 $5" ] ||
-        fail "sm_$1 $2: 16-byte stores, gpu releases, system releases are $got instead of $3 $4 $5"
-    [ "$(count "$1" "$2" 'st\.mmio\.')" -ge 1 ] || fail "sm_$1 $2: no st.mmio"
-    # Nothing else is ordered at a scope that costs: the fences above are all.
-    [ "$(count "$1" "$2" 'fence\.')" = $(($4 + $5)) ] || fail "sm_$1 $2: there are other fences"
-}
-
-# expect_order ARCH KERNEL INSTRUCTION...: the stores and fences of a path without branches, in order.
-expect_order() {
-    arch=$1 name=$2
-    shift 2
-    want=$(printf '%s\n' "$@")
-    got=$(kernel "$arch" "$name" | grep -oE '(st|fence|atom)\.[a-z0-9_.]+' | grep -v '^st\.param')
-    [ "$got" = "$want" ] || fail "sm_$arch $name: expected
-$want
+# compare WHERE WANT GOT
+compare() {
+    [ "$2" = "$3" ] || fail "$1: expected
+$2
 found
-$got"
+$3"
+}
+
+loads='^ld' others='^[^l]' scoped='^[^s]|^st\.[^g]' # without the plain stores of results
+
+# expect ARCH KERNEL PATTERN INSTRUCTION...: those that match are exactly these, in this order of the text,
+# which is that of the run where the compiler moves no part behind another.
+expect() {
+    where="sm_$1 $2" got=$(instructions "$1" "$2" | grep -E "$3" || true)
+    shift 3
+    compare "$where" "$(printf '%s\n' "$@")" "$got"
+}
+
+# expect_set: the same in any order.
+expect_set() {
+    where="sm_$1 $2" got=$(instructions "$1" "$2" | grep -E "$3" | sort || true)
+    shift 3
+    compare "$where, sorted" "$(printf '%s\n' "$@" | sort)" "$got"
+}
+
+# expect_posts ARCH KERNEL POST...: of a kernel that posts in one of several ways, what stands before each
+# doorbell, and it; in any order of the ways.
+expect_posts() {
+    where="sm_$1 $2"
+    got=$(instructions "$1" "$2" | grep -E '^fence|^st\.mmio|^st\.relaxed\.sys\.global\.u32' |
+        awk '{ post = post " " $0 } /mmio/ { print post; post = "" } END { print post }' | sort)
+    shift 2
+    compare "$where, sorted" "$({ printf ' %s\n' "$@"; echo; } | sort)" "$got"
 }
 
 for arch in 80 90 100; do
     "$nvcc" -std=c++17 -Werror all-warnings -I"$here/../../include" -ptx -arch="compute_$arch" \
         -o "$work/$arch.ptx" "$here/ptx_paths.cu"
-    release=fence.$(if [ $arch -lt 90 ]; then echo acq_rel; else echo release; fi)
-    wqe=st.relaxed.sys.global.v2.u64
+    # A fence in one direction where the architecture has one.
+    release=fence.release acquire=fence.acquire
+    if [ $arch -lt 90 ]; then
+        release=fence.acq_rel acquire=fence.acq_rel
+    fi
+    wqe16=st.relaxed.sys.global.v2.u64
+    wqe="$wqe16 $wqe16 $wqe16"
     record=st.relaxed.sys.global.u32
     bell=st.mmio.relaxed.sys.global.u64
-    expect_order $arch path_owner_none $wqe $wqe $wqe $record $bell
-    expect_order $arch path_owner_gpu $wqe $wqe $wqe $release.gpu $record $release.gpu $bell
-    expect_order $arch path_owner_gpu_no_record $wqe $wqe $wqe $release.gpu $bell
-    expect_order $arch path_owner_system $wqe $wqe $wqe $release.sys $record $release.sys $bell
-    expect $arch path_owner_warp 3 2 0
-    expect $arch path_publish 3 2 0
-    expect $arch path_locked 3 2 0
-    expect $arch path_ticket 3 2 0
-    for path in path_owner_none path_owner_gpu path_owner_gpu_no_record path_owner_system \
-        path_owner_warp path_publish path_locked path_ticket path_handoff; do
-        ! kernel $arch $path | grep -qE '(ld|st)\.local|\.local ' || fail "sm_$arch $path: local memory"
+    word=st.relaxed.gpu.global.u64 # of the queue, which other threads read
+    freed=st.release.gpu.global.u64
+
+    # One owner, whose state is its own.
+    expect $arch path_owner_none "$others" $wqe $record $bell
+    expect $arch path_owner_gpu "$others" $wqe $release.gpu $record $release.gpu $bell
+    expect $arch path_owner_gpu_no_record "$others" $wqe $release.gpu $bell
+    expect $arch path_owner_system "$others" $wqe $release.sys $record $release.sys $bell
+    expect $arch path_owner_warp "$others" $wqe bar.warp.sync $release.gpu $record $release.gpu $bell
+
+    # Queues in memory. A hand-off has a release before its mark; then whoever rings publishes.
+    post="$release.gpu $record $release.gpu $bell $word"
+    expect $arch path_publish "$others" $wqe $post
+    expect $arch path_locked "$others" $wqe $post $freed
+    expect $arch path_ticket "$others" $wqe $post
+    expect $arch path_publish_warp "$others" $wqe bar.warp.sync $post
+    expect $arch path_handoff "$others" $wqe $release.gpu st.relaxed.gpu.global.u32 \
+        atom.acq_rel.gpu.global.add.u64 $post atom.acq_rel.gpu.global.cas.b64
+    expect $arch path_handoff "$loads" ld.relaxed.gpu.global.u64 ld.acquire.gpu.global.u32
+
+    # device.h's calls have all four orders, of which one runs.
+    for path in path_put path_put_inline; do
+        expect $arch $path 'v2' $wqe
+        expect_posts $arch $path "$release.gpu $record $release.gpu $bell" "$release.gpu $bell" \
+            "$release.sys $record $release.sys $bell" "$release.sys $bell"
     done
-    # Hand-off: one release before the mark, then those of the publication, by whoever rings.
-    [ "$(count $arch path_handoff 'st\.relaxed\.sys\.global\.v2\.u64')" = 3 ] ||
-        fail "sm_$arch path_handoff: a WQE is not three 16-byte stores"
+
+    # A look at a CQ acquires the CQE and fences nothing but what completed before an error, which it
+    # then tells; the consumer's count follows.
+    error="$freed $release.gpu atom.relaxed.gpu.global.cas.b64"
+    cqe='ld.relaxed.gpu.global.u64 ld.relaxed.gpu.global.u64 ld.acquire.sys.global.u64'
+    cqe="$cqe ld.relaxed.sys.global.u32"
+    expect $arch path_drain "$others" $error $word $record $word
+    expect $arch path_drain "$loads" $cqe
+    expect $arch path_drain_shared "$others" $error $word $record $freed
+    expect $arch path_drain_shared "$loads" $cqe
+    expect $arch path_poll_collapsed "$loads" ld.relaxed.gpu.global.u64 ld.acquire.sys.global.u64 \
+        ld.relaxed.sys.global.u32
+    expect $arch path_poll_collapsed '^[^ls]' atom.relaxed.gpu.global.cas.b64 \
+        atom.relaxed.gpu.global.max.u64
+    # The lock is acquired and released, and what its holder found is acquired by the others.
+    expect_set $arch path_poll_shared '^fence|^st\.r|acquire' $acquire.gpu $freed $release.gpu $word \
+        $record $freed $freed ld.acquire.sys.global.u64 ld.acquire.sys.global.u64 ld.acquire.gpu.global.u64
+
+    # Pushes: a descriptor is one store of 16 bytes, or two with a release between them.
+    expect $arch path_push_tuned "$scoped" $wqe16
+    expect $arch path_push_tuned_payload "$scoped" $release.sys $wqe16
+    expect $arch path_push_shared "$scoped" atom.relaxed.gpu.global.add.u64 ld.acquire.gpu.global.u64 $word \
+        $release.gpu atom.relaxed.gpu.global.max.u64 $wqe16
+    expect $arch path_push_baseline '^ld|^fence|sys' ld.acquire.sys.global.u64 \
+        st.relaxed.sys.global.u64 $release.sys st.relaxed.sys.global.u64
+    expect $arch path_try_push "$scoped" $wqe16
+    kernel $arch path_try_push | grep -qE "setp\.ne\.u32 so, %r[0-9]+, 0; @so $wqe16" ||
+        fail "sm_$arch path_try_push: the store is not conditional"
+    ! kernel $arch path_try_push | grep -w bra || fail "sm_$arch path_try_push: a branch"
+
+    ! grep -E '(ld|st)\.local|\.local ' "$work/$arch.ptx" || fail "sm_$arch: local memory"
 done
 
 # ---- Registers ----
