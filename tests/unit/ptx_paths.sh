@@ -12,8 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=${DOORBELL_BUILD:-$here/../../build}
 recorded=$here/../gpu/registers.txt
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
-if ! [ -x "$nvcc" ]; then
-    echo "skipped: no nvcc (neither in PATH nor in /usr/local/cuda/bin)"
+if ! command -v "$nvcc" >/dev/null; then
+    echo "skipped: $nvcc is no program; NVCC names the compiler"
     exit 77
 fi
 work=$(mktemp -d)
