@@ -18,7 +18,7 @@ fail() {
     sed 's/^/    err: /' "$work/err"
 }
 
-# expect STATUS STREAM TEXT ARGUMENT...: the exit status of `doorbell bench ARGUMENT...`, and a text
+# expect STATUSES STREAM TEXT ARGUMENT...: an exit status of `doorbell bench ARGUMENT...`, and a text
 # that STREAM (out or err) holds.
 expect() {
     status=$1 stream=$2 text=$3
@@ -26,7 +26,10 @@ expect() {
     cases=$((cases + 1))
     timeout 50 "$doorbell" bench "$@" >"$work/out" 2>"$work/err" </dev/null
     got=$?
-    [ "$got" -eq "$status" ] || fail "doorbell bench $*: status $got, expected $status"
+    case " $status " in
+    *" $got "*) ;;
+    *) fail "doorbell bench $*: status $got, expected $status" ;;
+    esac
     grep -qF -- "$text" "$work/$stream" || fail "doorbell bench $*: no '$text' on $stream"
 }
 
@@ -73,7 +76,7 @@ expect 0 out 'R420  G1' --reference
 
 # Names and ids, and options wherever they stand.
 expect 0 out 'null: what' -n 20 null
-expect 0 out 'timer (X17)' null -n 100 x17 NULL
+expect "0 3" out 'timer (X17)' null -n 100 x17 NULL # 3: a busy machine's timer is in doubt
 [ "$(grep -c '^null: what' "$work/out")" -eq 1 ] || fail 'an experiment named twice ran twice'
 expect 0 out 'No NIC and no GPU took part.' null --iters=20
 for line in '-n 20 -s 64 --seed 3 null -U' 'null -U --seed 3 -n20 -s64' '-U null --size=64 --iters 20 --seed=3' \
@@ -82,7 +85,7 @@ for line in '-n 20 -s 64 --seed 3 null -U' 'null -U --seed 3 -n20 -s64' '-U null
     expect 0 out '19, ' $line
     grep -q '^ *copy  *64  *20 ' "$work/out" || fail "'$line' means something else"
 done
-expect 0 err 'warning: timer does not use --size' timer -n 100 -s 8
+expect "0 3" err 'warning: timer does not use --size' timer -n 100 -s 8
 expect 0 out 'samples' null -n 50 -H
 
 # A kernel that does not end in time: once by name, and what to do.
@@ -130,7 +133,7 @@ if not eval(sys.argv[2]):
 }
 
 if command -v python3 >/dev/null; then
-    expect 0 out '"results"' --out_json null timer -n 100 --out_json_file="$work/n.json" -s 1K
+    expect "0 3" out '"results"' --out_json null timer -n 100 --out_json_file="$work/n.json" -s 1K
     check_json "$work/out" 'len(d["results"]) == 6'
     check_json "$work/n.json" 'd == json.load(open("'"$work/out"'"))'
     check_json "$work/n.json" 'set(d) == {"doorbell", "command", "machine", "results"}'
