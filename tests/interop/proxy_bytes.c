@@ -5,6 +5,8 @@
  * flag and size, alone and in chains of every length up to 16. The WQEs are read from the rings of
  * the two queue pairs; their control words differ by the QPN alone.
  *
+ * What a flag is on the wire is stated here.
+ *
  * Masked, because the format leaves them free: the padding behind an inline value, and the compare
  * operand of a fetch-and-add.
  */
@@ -120,6 +122,17 @@ static void read_wqe(const struct hands *h, uint64_t number, enum db_ring_op op,
         memset(wqe + 40, 0, 8); /* compare operand */
 }
 
+/* Both ways could forget the same: the control segment's flags (mlx5dv.h), and that the last
+ * request of a chain alone is signalled. */
+static void check_flags(const uint8_t *wqe, uint32_t flags, bool last)
+{
+    uint32_t want = (flags & DB_RING_FENCE ? (uint32_t)MLX5_WQE_CTRL_FENCE : 0) |
+                    (flags & DB_RING_SOLICITED ? (uint32_t)MLX5_WQE_CTRL_SOLICITED : 0) |
+                    (last ? (uint32_t)MLX5_WQE_CTRL_CQ_UPDATE : 0);
+    CHECK(wqe[11] == want, "flags %u of a %s request: %#x instead of %#x", flags,
+          last ? "last" : "chained", wqe[11], want);
+}
+
 static void compare(enum db_ring_op op, uint32_t flags, uint32_t bytes, uint32_t length)
 {
     uint8_t wqe[WAYS][64];
@@ -135,6 +148,7 @@ static void compare(enum db_ring_op op, uint32_t flags, uint32_t bytes, uint32_t
                   "op %d, flags %u, %u bytes, chain of %u: byte %d is %#x by ibv_post_send() and "
                   "%#x by ours",
                   (int)op, flags, bytes, length, at, wqe[0][at], wqe[1][at]);
+        check_flags(wqe[0], flags, i + 1 == hands[0].posted);
         compared++;
     }
     CHECK(hands[0].dv.dbrec[1] == hands[1].dv.dbrec[1], "the records differ");
