@@ -99,6 +99,10 @@ status=0
 "$doorbell" bench ordering --gpu=99 -n 5 >"$work/out" 2>"$work/err" || status=$?
 [ "$status" -eq 1 ] && grep -qF -- '--gpu=99: ' "$work/err" || fail '--gpu=99 is not named'
 
+# What a proxy cannot do is said before anything ran.
+refuse 'a worker serves at most 32' proxy-rate --gpu=cpu --rings=33 --workers=1
+refuse '1 to 16 requests' proxy-rate --gpu=cpu --post-list=17
+
 # The library offers another way, and the option for it is named.
 MLX5_CQE_SIZE=128 expect 1 err 'use DB_POST_VERBS (--post=verbs)' proxy-rate --gpu=cpu --post=wqe -n 5
 
