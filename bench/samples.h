@@ -30,8 +30,8 @@ void bench_samples_free(struct bench_samples *samples);
 /* Forgets the samples and keeps the memory. */
 void bench_samples_clear(struct bench_samples *samples);
 
-/* Adds one sample: a time in nanoseconds, or a rate, ratio or size in the unit of its record; never
- * negative. One thread at a time. */
+/* Adds one sample: a time in nanoseconds, or a rate, ratio or size in the unit of its record. A
+ * histogram counts a negative one as 0. One thread at a time. */
 static inline void bench_samples_add(struct bench_samples *samples, double sample)
 {
     if (samples->histogram)

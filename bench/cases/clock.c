@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../cases.h"
+#include "../clock_fit.h"
 #include "../issues.h"
 #include "../puts.h"
 
@@ -131,44 +132,22 @@ static enum bench_status report_level(struct bench *b, const struct level *level
     return bench_report(b, &record, &level->posts);
 }
 
-static enum bench_status report_value(struct bench *b, const char *metric, const char *unit,
-                                      double value)
+/* The fit through the levels' medians. */
+static enum bench_status fit_levels(struct bench *b)
 {
     const struct state *state = b->state;
-    struct bench_record record = {
-        .system = "mini-gda",
-        .config = {{"fit", "T = C/f + B", 0}, {"levels", NULL, state->levels}},
-        .metric = metric,
-        .unit = unit,
-        .msg_bytes = 8,
-    };
-
-    return bench_report_value(b, &record, value > 0 ? value : 0);
-}
-
-/* Least squares through the levels' medians, over 1/f. */
-static enum bench_status fit(struct bench *b)
-{
-    const struct state *state = b->state;
-    double n = state->levels, sx = 0, sy = 0, sxx = 0, sxy = 0;
-    struct bench_stats top = {0};
+    struct clock_point points[LEVELS_MAX];
+    struct clock_fit fit;
 
     for (uint32_t i = 0; i < state->levels; i++) {
-        if (bench_samples_stats(&state->level[i].posts, &top))
+        struct bench_stats posts;
+        if (bench_samples_stats(&state->level[i].posts, &posts))
             return bench_fail(b, "no memory for the fit");
-        double x = 1e3 / state->level[i].mhz; /* ns a tick */
-        sx += x;
-        sy += top.typical;
-        sxx += x * x;
-        sxy += x * top.typical;
+        points[i] = (struct clock_point){state->level[i].mhz, posts.typical};
     }
-    double ticks = (n * sxy - sx * sy) / (n * sxx - sx * sx);
-    double free_ns = (sy - ticks * sx) / n;
-    double share = 100 * ticks * 1e3 / state->level[state->levels - 1].mhz / top.typical;
-    enum bench_status status = report_value(b, "clock_ticks", "count", ticks);
-    if (status == BENCH_PASS)
-        status = report_value(b, "clock_free", "us", free_ns);
-    return status == BENCH_PASS ? report_value(b, "clock_share", "%", share) : status;
+    if (!clock_fit(points, state->levels, &fit))
+        return bench_fail(b, "no line fits the levels of one clock");
+    return clock_fit_report(b, &fit, state->levels);
 }
 
 static enum bench_status run(struct bench *b)
@@ -194,7 +173,7 @@ static enum bench_status run(struct bench *b)
         return bench_degrade(b, "the SM clock never stood still for the length of a launch");
     double low = state->level[0].mhz, high = state->level[state->levels - 1].mhz;
     if (high >= low * WORTH_FIT)
-        return fit(b);
+        return fit_levels(b);
     /* Nothing failed: the level's own result stands. */
     bench_skip(b,
                "the fit T = C/f + B: the clock was %.0f to %.0f MHz in this run, which is one "
