@@ -55,6 +55,48 @@ uint32_t issues_warmup(const struct bench *b, const struct issues_variant *varia
     return (uint32_t)(b->options->warmup_iters < most ? b->options->warmup_iters : most);
 }
 
+/* ---- What was posted ---- */
+
+struct posted {
+    const struct bench_issue_args *args;
+    uint32_t threads;
+};
+
+/* Each thread of a warp builds one of 32 WQEs in a row. */
+static struct ring_put posted_put(void *context, uint64_t number, const uint8_t *found)
+{
+    const struct posted *posted = context;
+    const struct bench_issue_args *args = posted->args;
+
+    (void)found;
+    return (struct ring_put){
+        .raddr = args->raddr,
+        .rkey = args->rkey,
+        .flags = DB_SIGNALED,
+        .bytes = 8,
+        .inlined = args->inlined || args->way != BENCH_ISSUE_OWNER,
+        .value = number / posted->threads + 1,
+        .laddr = args->laddr,
+        .lkey = args->lkey,
+    };
+}
+
+static enum bench_status check(struct bench *b, struct issues *issues,
+                               const struct bench_issue_args *args, uint32_t threads,
+                               enum bench_valid *valid)
+{
+    struct posted posted = {args, threads};
+    const struct ring_posts posts = {
+        .count = (uint64_t)(args->warmup + args->count) * threads,
+        .blocks = 1,
+        .put = posted_put,
+        .context = &posted,
+    };
+    return ring_check(b, issues->pair.queue[0], &posts, valid);
+}
+
+/* ---- One launch ---- */
+
 enum bench_status issues_run(struct bench *b, struct issues *issues,
                              const struct issues_variant *variant, uint32_t warmup, uint32_t count,
                              double *ns_per_tick, enum bench_valid *valid)
@@ -96,6 +138,6 @@ enum bench_status issues_run(struct bench *b, struct issues *issues,
         return status;
     *ns_per_tick = transport_ns_per_tick(b, t, &results->span);
     if (posts && b->options->check)
-        status = ring_check(b, issues->pair.queue[0], (uint64_t)(warmup + count) * threads, valid);
+        status = check(b, issues, &args, threads, valid);
     return status;
 }

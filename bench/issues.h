@@ -11,7 +11,8 @@
 #include "transport.h"
 
 #define ISSUES_USES                                                                                \
-    (BENCH_USE(GPU) | BENCH_USE(RING) | BENCH_USE(RECORD) | BENCH_USE(TIMEOUT) | BENCH_USE(CHECK))
+    (BENCH_USE(GPU) | BENCH_USE(RING) | BENCH_USE(RECORD) | BENCH_USE(TIMEOUT) |                   \
+     BENCH_USE(CHECK) | BENCH_USE(INJECT))
 
 #define ISSUES_CHUNK 2500u
 
@@ -51,7 +52,8 @@ uint32_t issues_chunk(const struct issues_variant *variant);
 uint32_t issues_warmup(const struct bench *b, const struct issues_variant *variant);
 
 /* A fresh queue, `warmup` posts, and `count` timed ones, whose results are in issues->results.host.
- * `*ns_per_tick` is of their ticks. The ring is checked afterwards. */
+ * `*ns_per_tick` is of their ticks. Afterwards every byte of the WQEs is compared with what they
+ * should be (ring_check.h). */
 enum bench_status issues_run(struct bench *b, struct issues *issues,
                              const struct issues_variant *variant, uint32_t warmup, uint32_t count,
                              double *ns_per_tick, enum bench_valid *valid);

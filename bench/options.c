@@ -127,9 +127,10 @@ const struct bench_option_row bench_option_rows[BENCH_OPT_COUNT] = {
                          "Compare every payload after the run (on)", FIELD(check), 0, 0},
     [BENCH_OPT_SEED] = {0, BENCH_KIND_NUMBER, "seed", "N",
                         "Seed of payloads and of random choices (1)", FIELD(seed), 0, UINT64_MAX},
-    [BENCH_OPT_INJECT] = {0, BENCH_KIND_INJECT, "inject", "flip=OFFSET",
-                          "Falsify this byte of each payload: the check must fail and name it",
-                          FIELD(flip_offset), 0, BYTES_MAX - 1},
+    [BENCH_OPT_INJECT] =
+        {0, BENCH_KIND_INJECT, "inject", "flip=OFFSET",
+         "Falsify this byte of each payload or WQE: the check must fail and name it",
+         FIELD(flip_offset), 0, BYTES_MAX - 1},
     [BENCH_OPT_VENDORS] =
         {0, BENCH_KIND_OPTIONAL_TEXT, "vendors", "PATH[:PATH]",
          "Time DOCA GPUNetIO, NCCL GIN and NVSHMEM too; their headers are found, or are in PATH",

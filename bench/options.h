@@ -149,8 +149,9 @@ struct bench_options {
     bool report_gbits;
     bool check; /* payloads are compared after the run */
     uint64_t seed;
-    uint64_t flip_offset; /* with BENCH_OPT_INJECT given: the byte of each payload to falsify */
-    const char *vendors;  /* with BENCH_OPT_VENDORS given: where their headers are, or NULL */
+    uint64_t
+        flip_offset; /* with BENCH_OPT_INJECT given: the byte to falsify of each payload or WQE */
+    const char *vendors; /* with BENCH_OPT_VENDORS given: where their headers are, or NULL */
 };
 
 enum bench_option_kind {

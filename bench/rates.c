@@ -10,6 +10,10 @@
 /* Deep enough for two batches of 32 WQEs of 4 blocks in flight and for 256 threads at once. */
 #define DEPTH 1024
 
+/* Where the puts of detached queues go, and by which key: nobody follows them. */
+#define DETACHED_RADDR 0x7f0000000000u
+#define DETACHED_RKEY  0x1234u
+
 /* A run is as long as this, from the rate of a first short one. */
 #define RUN_NS     100000000.0
 #define FIRST_PUTS 16384u
@@ -49,6 +53,7 @@ enum bench_status rates_begin_detached(struct bench *b, struct rates *rates,
                                        const struct transport *open)
 {
     *rates = (struct rates){.transport = *open, .detached = true};
+    rates->targets.keys = (struct db_keys){.iova = DETACHED_RADDR, .rkey = DETACHED_RKEY};
     rates->attr = (struct db_queue_attr){
         .depth = DEPTH,
         .collapsed = true,

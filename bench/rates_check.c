@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whether a run of rates.c left what it should: every word that was put last, at the peer; or in a
- * detached ring, which no device reads, every WQE of the last lap.
+ * detached ring, which no device reads, every byte of the last lap's WQEs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -91,15 +91,96 @@ static enum bench_status check_peer(struct bench *b, uint8_t *memory, size_t byt
 
 /* ---- In a detached ring ---- */
 
+/* The walk through a queue's WQEs, from the last one back. */
+struct posted {
+    const struct rates *rates;
+    const struct rates_variant *variant;
+    uint64_t *left;     /* [threads] puts of each that were not met yet */
+    uint32_t q;         /* the queue */
+    uint32_t neighbour; /* who posted the WQE behind this one */
+};
+
+static bool by_warps(const struct rates_variant *variant)
+{
+    return variant->sharing == BENCH_WARP || variant->sharing == BENCH_WARP_OWNER;
+}
+
+/* The thread that posted a WQE. Those of a shared queue come in any order, but for a warp's lanes:
+ * where the WQE puts tells whose it is. One that puts to none of their words is compared with the
+ * first one's. */
+static uint32_t poster(const struct posted *posted, uint64_t number, const uint8_t *found)
+{
+    const struct rates_variant *variant = posted->variant;
+    const struct rates_tables *tables = posted->rates->tables.host;
+    uint32_t lane = by_warps(variant) ? number % PORT_WARP_THREADS : 0;
+    struct m5_raddr_seg raddr;
+
+    if (variant->sharing == BENCH_PRIVATE)
+        return posted->q;
+    if (by_warps(variant) && lane != PORT_WARP_THREADS - 1)
+        return posted->neighbour - 1;
+    memcpy(&raddr, found + sizeof(struct m5_ctrl_seg), sizeof(raddr));
+    uint64_t thread = (port_host64(raddr.raddr) - tables->raddr[posted->q]) / RATES_WORDS_BYTES;
+    bool right_queue = thread / variant->threads % variant->queues == posted->q;
+    bool right_lane = !by_warps(variant) || thread % PORT_WARP_THREADS == lane;
+    if (thread < (uint64_t)variant->ctas * variant->threads && right_queue && right_lane)
+        return (uint32_t)thread;
+    return posted->q * variant->threads + lane;
+}
+
+/* Whether a put asks for a completion: the last of a batch, or of a warp's; or each. */
+static bool signalled(const struct rates_variant *variant, uint32_t thread, uint64_t i)
+{
+    if (variant->sharing == BENCH_PRIVATE)
+        return i % variant->batch == variant->batch - 1;
+    return !by_warps(variant) || thread % PORT_WARP_THREADS == PORT_WARP_THREADS - 1;
+}
+
+/* A thread's puts are in its order, so the last that is met is its last. */
+static struct ring_put posted_put(void *context, uint64_t number, const uint8_t *found)
+{
+    struct posted *posted = context;
+    const struct rates_tables *tables = posted->rates->tables.host;
+    uint32_t thread = poster(posted, number, found), bytes = posted->variant->bytes;
+    uint64_t i = --posted->left[thread];
+    uint64_t slot = bytes == sizeof(uint64_t) ? i % BENCH_RATE_SLOTS : 0;
+
+    posted->neighbour = thread;
+    return (struct ring_put){
+        .raddr = tables->raddr[posted->q] + thread * RATES_WORDS_BYTES + slot * sizeof(uint64_t),
+        .rkey = tables->rkey[posted->q],
+        .flags = signalled(posted->variant, thread, i) ? DB_SIGNALED : DB_UNSIGNALED,
+        .bytes = bytes,
+        .inlined = true,
+        .payload = bytes == sizeof(uint64_t) ? NULL : tables->payload,
+        .value = i + 1,
+    };
+}
+
+/* Every queue of a detached run has threads of its own: a private one has one, and a shared one
+ * those of its blocks. */
 static enum bench_status check_rings(struct bench *b, struct rates *rates,
                                      const struct rates_variant *variant, uint64_t puts,
                                      enum bench_valid *valid)
 {
     uint64_t threads = (uint64_t)variant->ctas * variant->threads;
+    uint64_t *left = malloc(threads * sizeof(*left));
+    struct posted posted = {.rates = rates, .variant = variant, .left = left};
+    const struct ring_posts posts = {
+        .count = puts * threads / variant->queues,
+        .blocks = db_inline_blocks(variant->bytes),
+        .put = posted_put,
+        .context = &posted,
+    };
     enum bench_status status = BENCH_PASS;
 
-    for (uint32_t q = 0; q < variant->queues && status == BENCH_PASS; q++)
-        status = ring_check(b, rates->pair[q].queue[0], puts * threads / variant->queues, valid);
+    if (!left)
+        return bench_fail(b, "no memory for what the threads posted");
+    for (uint64_t i = 0; i < threads; i++)
+        left[i] = puts;
+    for (; posted.q < variant->queues && status == BENCH_PASS; posted.q++)
+        status = ring_check(b, rates->pair[posted.q].queue[0], &posts, valid);
+    free(left);
     return status;
 }
 
@@ -113,9 +194,9 @@ enum bench_status rates_check(struct bench *b, struct rates *rates,
 
     if (!b->options->check)
         return BENCH_PASS;
-    if (rates->detached) {
-        status = check_rings(b, rates, variant, puts, valid);
-    } else if (buffer->host) {
+    if (rates->detached)
+        return check_rings(b, rates, variant, puts, valid);
+    if (buffer->host) {
         status = check_peer(b, buffer->host, buffer->bytes, variant, puts, valid);
     } else {
         uint8_t *copied = malloc(buffer->bytes);

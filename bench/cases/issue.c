@@ -211,15 +211,16 @@ static enum bench_status measure(struct bench *b, const struct row *row)
             double ns_per_tick;
             status = issues_run(b, issues, &variant, issues_warmup(b, &variant), (uint32_t)n,
                                 &ns_per_tick, &valid);
-            for (uint64_t i = 0; i < n && status == BENCH_PASS; i++) {
+            bool measured = status == BENCH_PASS || valid == BENCH_INVALID;
+            for (uint64_t i = 0; i < n && measured; i++) {
                 bench_samples_add(&state->ticks, (double)results->ticks[i] * ns_per_tick);
                 bench_samples_add(&state->timer, (double)results->ns[i]);
             }
         }
     }
-    if (status != BENCH_PASS)
-        return status;
-    status = report(b, row, valid);
+    if (status != BENCH_PASS && valid != BENCH_INVALID)
+        return status; /* nothing was measured to its end */
+    status = bench_worse(status, report(b, row, valid));
     return status == BENCH_PASS ? compare_clocks(b, row) : status;
 }
 
@@ -270,18 +271,23 @@ static enum bench_status run_rates(struct bench *b)
     return status;
 }
 
+static bool goes_on(enum bench_status status)
+{
+    return status == BENCH_PASS || status == BENCH_DEGRADED;
+}
+
 static enum bench_status run(struct bench *b)
 {
     struct state *state = b->state;
     enum bench_status status = BENCH_PASS;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && status != BENCH_FAIL; i++)
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && goes_on(status); i++)
         status = bench_worse(status, measure(b, &rows[i]));
-    if (status != BENCH_FAIL)
+    if (goes_on(status))
         status = bench_worse(status, floors_round_trip(b, &state->issues.transport));
-    if (status != BENCH_FAIL)
+    if (goes_on(status))
         status = bench_worse(status, run_rates(b));
-    if (status != BENCH_FAIL && bench_given(b->options, BENCH_OPT_VENDORS))
+    if (goes_on(status) && bench_given(b->options, BENCH_OPT_VENDORS))
         status =
             bench_worse(status, vendors_run(b, state->issues.transport.gpu, b->options->vendors));
     return status;

@@ -111,6 +111,10 @@ expect 1 err 'first wrong byte is at offset 5' null -n 20 -s 64 --inject flip=5
 expect 1 out 'WRONG' null -n 20 -s 64 --inject flip=5
 expect 0 out 'valid' null -n 20 -s 64
 expect 2 err 'the payload has only 64 bytes' null -n 20 -s 64 --inject flip=64
+# Where no payload moves, one byte of each WQE.
+expect 1 err 'the WQE at index 29: byte 27 of 48 is' issue --gpu=cpu -n 20 --warmup_iters=10 --inject flip=27
+expect 1 out 'WRONG' issue --gpu=cpu -n 20 --warmup_iters=10 --inject flip=40
+expect 2 err 'a WQE has only 48 bytes' issue --gpu=cpu -n 20 --warmup_iters=10 --inject flip=48
 
 # Places that cannot be written.
 expect 1 err "--out_json_file=$work/none/r.json" null -n 5 --out_json_file="$work/none/r.json"
