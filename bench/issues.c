@@ -11,20 +11,12 @@
 
 enum bench_status issues_open(struct bench *b, struct issues *issues)
 {
-    const struct bench_options *options = b->options;
-
     *issues = (struct issues){0};
     enum bench_status status = transport_open_gpu(b, &issues->transport);
     if (status != BENCH_PASS)
         return status;
-    issues->attr = transport_queue_attr(b, &issues->transport, DEPTH);
+    issues->attr = transport_detached_attr(b, &issues->transport, DEPTH);
     issues->attr.depth = DEPTH; /* whatever --tx-depth says: nobody completes what is posted */
-    issues->attr.collapsed = true;
-    issues->attr.cq = DB_MEMORY_GPU;
-    if (!bench_given(options, BENCH_OPT_RING))
-        issues->attr.ring = DB_MEMORY_GPU;
-    if (!bench_given(options, BENCH_OPT_RECORD))
-        issues->attr.record = DB_MEMORY_GPU;
     status = transport_detach(b, &issues->transport, &issues->attr, &issues->pair);
     if (status != BENCH_PASS)
         return status;

@@ -54,7 +54,7 @@ static uint32_t worker_of(const struct lanes *lanes, uint32_t i)
 
 static enum bench_status open_proxied(struct bench *b, struct lanes *lanes, uint32_t i)
 {
-    struct db_queue_attr attr = {
+    lanes->queue_attr = (struct db_queue_attr){
         .depth = depth_of(b, &lanes->attr),
         .gpu = lanes->transport->gpu,
         .timeout_ns = b->options->timeout_ns,
@@ -65,7 +65,7 @@ static enum bench_status open_proxied(struct bench *b, struct lanes *lanes, uint
         .progress = lanes->progress,
     };
 
-    if (db_queue_create(lanes->transport->device, &attr, &lanes->queue[i]) ||
+    if (db_queue_create(lanes->transport->device, &lanes->queue_attr, &lanes->queue[i]) ||
         db_queue_connect(lanes->queue[i], lanes->queue[i]))
         return bench_fail(b, "%s", db_error_text());
     lanes->qp[i] = db_queue_device_view(lanes->queue[i]);
@@ -74,9 +74,9 @@ static enum bench_status open_proxied(struct bench *b, struct lanes *lanes, uint
 
 static enum bench_status open_own(struct bench *b, struct lanes *lanes, uint32_t i)
 {
-    struct db_queue_attr attr =
-        transport_queue_attr(b, lanes->transport, depth_of(b, &lanes->attr));
-    enum bench_status status = transport_connect(b, lanes->transport, &attr, &lanes->pair[i]);
+    lanes->queue_attr = transport_queue_attr(b, lanes->transport, depth_of(b, &lanes->attr));
+    enum bench_status status =
+        transport_connect(b, lanes->transport, &lanes->queue_attr, &lanes->pair[i]);
 
     lanes->queue[i] = lanes->pair[i].queue[0];
     lanes->qp[i] = lanes->pair[i].qp[0];
@@ -88,14 +88,14 @@ enum bench_status lanes_open(struct bench *b, struct transport *t, const struct 
 {
     enum bench_status status = BENCH_PASS;
 
-    *lanes = (struct lanes){.transport = t, .attr = *attr};
+    *lanes = (struct lanes){.transport = t, .memory = memory, .attr = *attr};
     if (attr->proxied)
         status = open_proxy(b, lanes);
     while (status == BENCH_PASS && lanes->count < attr->count) {
         uint32_t i = lanes->count++;
         status = attr->proxied ? open_proxied(b, lanes, i) : open_own(b, lanes, i);
     }
-    if (status != BENCH_PASS || !memory)
+    if (status != BENCH_PASS)
         return status;
     if (db_queue_keys(lanes->queue[0], DB_SIDE_LOCAL, &memory->keys, &lanes->local) ||
         db_queue_keys(lanes->queue[0], DB_SIDE_REMOTE, &memory->keys, &lanes->remote))
@@ -142,7 +142,8 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
 
     if (!attr->proxied) {
         config[used++] = (struct bench_config){"queues", NULL, attr->count};
-        return used;
+        used = transport_queue_places(&lanes->queue_attr, config, used);
+        return transport_payload_place(lanes->memory, config, used);
     }
     config[used++] = (struct bench_config){"workers", NULL, attr->proxy.workers};
     config[used++] = (struct bench_config){"rings", NULL, attr->count};
@@ -153,7 +154,7 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
     config[used++] = (struct bench_config){"idle", idle_policy[attr->proxy.idle], 0};
     config[used++] = (struct bench_config){"pinned", lanes->pinned ? "yes" : "no", 0};
     config[used++] = (struct bench_config){"progress", transport_place(lanes->progress), 0};
-    return used;
+    return transport_payload_place(lanes->memory, config, used);
 }
 
 uint32_t lanes_workers(const struct transport *t, uint32_t wanted)

@@ -24,7 +24,9 @@ struct lanes_attr {
 
 struct lanes {
     struct transport *transport;
+    const struct transport_memory *memory;
     struct lanes_attr attr;
+    struct db_queue_attr queue_attr; /* of the last one made: they differ in who uses them */
     struct db_proxy *proxy;
     struct db_queue *queue[LANES_MAX];
     struct transport_pair pair[LANES_MAX]; /* GPU-submitted ones */
@@ -43,8 +45,8 @@ struct lanes {
 /* What a row says of the depth where some of its lanes are proxied. */
 #define LANES_LEAST_DEPTH .least_depth = 2, .depth_why = "a ring of a proxied queue"
 
-/* Makes lanes whose operations are on `memory`, both sides of them. Says what went wrong; close
- * them then as well. */
+/* Makes lanes whose operations are on `memory`, which outlives them, both sides of them. Says what
+ * went wrong; close them then as well. */
 enum bench_status lanes_open(struct bench *b, struct transport *t, const struct lanes_attr *attr,
                              const struct transport_memory *memory, struct lanes *lanes);
 void lanes_close(struct lanes *lanes);
@@ -55,8 +57,8 @@ enum bench_status lanes_check(struct bench *b, const struct lanes *lanes, int st
 /* "mini-proxy" or "mini-gda". */
 const char *lanes_system(const struct lanes *lanes);
 
-/* Adds what a record says of the lanes: workers, rings, batch, way of posting; or queues. Returns
- * how many entries of `config` are in use then. */
+/* Adds what a record says of the lanes: workers, rings, batch, way of posting; or queues; and where
+ * their parts and the payloads lie. Returns how many entries of `config` are in use then. */
 size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size_t used);
 
 /* How many workers can have a core of their own beside the producers and the NIC: at least one. */

@@ -35,9 +35,8 @@ enum bench_status puts_setup(struct bench *b, uint32_t max_bytes)
     enum bench_status status = transport_open(b, t);
     if (status != BENCH_PASS)
         return status;
-    struct db_queue_attr attr = transport_queue_attr(b, t, DEPTH);
-    puts->ring = attr.ring;
-    status = transport_connect(b, t, &attr, &puts->pair);
+    puts->attr = transport_queue_attr(b, t, DEPTH);
+    status = transport_connect(b, t, &puts->attr, &puts->pair);
     if (status == BENCH_PASS)
         status = transport_alloc(b, t, 2ull * PUTS_CHUNK * puts->max_bytes, &puts->payloads);
     if (status == BENCH_PASS)
@@ -159,6 +158,23 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
     return status;
 }
 
+void puts_config(const struct puts *puts, bool inlined, enum db_order order, uint32_t ends,
+                 struct bench_config *config)
+{
+    const struct bench_config words[] = {
+        {"payload", inlined ? "inline" : "pointer", 0},
+        {"ordering", puts_order_name(order), 0},
+        {"record", puts->pair.record == DB_WITH_RECORD ? "with" : "without", 0},
+        {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
+        {"threads", NULL, ends},
+        {"queues", NULL, ends},
+    };
+
+    memcpy(config, words, sizeof(words));
+    size_t used = transport_queue_places(&puts->attr, config, sizeof(words) / sizeof(words[0]));
+    transport_payload_place(&puts->payloads, config, used);
+}
+
 static enum bench_status report(struct bench *b, const struct puts_variant *variant,
                                 const char *metric, enum bench_valid valid,
                                 const char *const *references, const struct bench_samples *samples)
@@ -166,18 +182,12 @@ static enum bench_status report(struct bench *b, const struct puts_variant *vari
     const struct puts *puts = b->state;
     struct bench_record record = {
         .system = "mini-gda",
-        .config = {{"payload", variant->inlined ? "inline" : "pointer", 0},
-                   {"ordering", puts_order_name(variant->order), 0},
-                   {"record", puts->pair.record == DB_WITH_RECORD ? "with" : "without", 0},
-                   {"ring", transport_place(puts->ring), 0},
-                   {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
-                   {"threads", NULL, 1},
-                   {"queues", NULL, 1}},
         .metric = metric,
         .unit = "us",
         .msg_bytes = variant->bytes,
         .valid = valid,
     };
+    puts_config(puts, variant->inlined, variant->order, 1, record.config);
     memcpy(record.references, references, sizeof(record.references));
     return bench_report(b, &record, samples);
 }
@@ -187,10 +197,9 @@ static enum bench_status reconnect(struct bench *b)
 {
     struct puts *puts = b->state;
     struct transport *t = &puts->transport;
-    struct db_queue_attr attr = transport_queue_attr(b, t, DEPTH);
 
     transport_disconnect(t, &puts->pair);
-    return transport_connect(b, t, &attr, &puts->pair);
+    return transport_connect(b, t, &puts->attr, &puts->pair);
 }
 
 enum bench_status puts_lost(struct bench *b, enum db_order order)
@@ -198,7 +207,7 @@ enum bench_status puts_lost(struct bench *b, enum db_order order)
     const struct puts *puts = b->state;
     enum bench_status status =
         bench_degrade(b, "%s did not carry a put from a ring in %s, as it may not; no result",
-                      puts_order_name(order), transport_place(puts->ring));
+                      puts_order_name(order), transport_place(puts->attr.ring));
     return bench_worse(status, reconnect(b));
 }
 

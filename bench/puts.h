@@ -28,7 +28,7 @@ struct puts {
     struct transport_block sources;   /* of inline puts */
     uint8_t *memory;                  /* the payloads for the host: themselves, or `copied` */
     uint8_t *copied;                  /* of payloads in GPU memory; else NULL */
-    enum db_memory ring;
+    struct db_queue_attr attr;
     struct bench_samples issue;
     struct bench_samples complete;
     uint32_t max_bytes;
@@ -46,8 +46,12 @@ struct puts_variant {
 
 #define PUTS_USES (BENCH_USES_TRANSPORT | BENCH_USES_PAYLOAD)
 
-/* What a config says of the ordering, the payload and the placement. */
+/* What a config says of the ordering. */
 const char *puts_order_name(enum db_order order);
+
+/* What it says of puts from `ends` threads, each with a queue. */
+void puts_config(const struct puts *puts, bool inlined, enum db_order order, uint32_t ends,
+                 struct bench_config *config);
 
 /* setup() and teardown() of a case whose puts are of at most `max_bytes`. */
 enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);

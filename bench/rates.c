@@ -54,17 +54,7 @@ enum bench_status rates_begin_detached(struct bench *b, struct rates *rates,
 {
     *rates = (struct rates){.transport = *open, .detached = true};
     rates->targets.keys = (struct db_keys){.iova = DETACHED_RADDR, .rkey = DETACHED_RKEY};
-    rates->attr = (struct db_queue_attr){
-        .depth = DEPTH,
-        .collapsed = true,
-        .gpu = open->gpu,
-        .ring = DB_MEMORY_GPU,
-        .cq = DB_MEMORY_GPU,
-        .record = DB_MEMORY_GPU,
-        .timeout_ns = b->options->timeout_ns,
-    };
-    if (bench_given(b->options, BENCH_OPT_DEPTH))
-        rates->attr.depth = (uint32_t)b->options->depth;
+    rates->attr = transport_detached_attr(b, &rates->transport, DEPTH);
     return transport_block_alloc(b, &rates->transport, sizeof(struct rates_tables), &rates->tables);
 }
 
@@ -193,7 +183,6 @@ static enum bench_status report(struct bench *b, const struct rates *rates,
                    {"ctas", NULL, variant->ctas},
                    {"queues", NULL, variant->queues},
                    {"batch", NULL, variant->batch},
-                   {"ring", transport_place(rates->attr.ring), 0},
                    {"doorbell", rates->transport.forwarder ? "forwarded" : "direct", 0}},
         .metric = "rate",
         .unit = "M msg/s",
@@ -201,8 +190,10 @@ static enum bench_status report(struct bench *b, const struct rates *rates,
         .iterations = puts * threads * b->options->repetitions,
         .valid = valid,
     };
-    size_t used = 8;
-    if (rates->detached)
+    size_t used = transport_queue_places(&rates->attr, record.config, 7);
+    if (!rates->detached)
+        used = transport_payload_place(&rates->targets, record.config, used);
+    else
         record.config[used++] = (struct bench_config){"device", "none: the GPU reclaims slots", 0};
     uint32_t os_threads = transport_os_threads(&rates->transport, all_ctas(rates, variant));
     if (os_threads) {

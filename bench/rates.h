@@ -60,8 +60,8 @@ enum bench_status rates_check(struct bench *b, struct rates *rates,
 enum bench_status rates_setup(struct bench *b);
 void rates_teardown(struct bench *b);
 
-/* The same over detached queues, with everything but the doorbell in GPU memory, on a GPU that is
- * open; for use within a case whose b->state is its own. */
+/* The same over detached queues (transport_detached_attr()), on a GPU that is open; for use within
+ * a case whose b->state is its own. */
 enum bench_status rates_begin_detached(struct bench *b, struct rates *rates,
                                        const struct transport *open);
 void rates_end_detached(struct rates *rates);

@@ -124,6 +124,25 @@ const char *transport_place(enum db_memory kind)
     return kind == DB_MEMORY_GPU ? "GPU memory" : "host memory";
 }
 
+size_t transport_queue_places(const struct db_queue_attr *attr, struct bench_config *config,
+                              size_t used)
+{
+    config[used++] = (struct bench_config){"ring", transport_place(attr->ring), 0};
+    config[used++] = (struct bench_config){"cq", transport_place(attr->cq), 0};
+    config[used++] = (struct bench_config){"record_memory", transport_place(attr->record), 0};
+    return used;
+}
+
+size_t transport_payload_place(const struct transport_memory *memory, struct bench_config *config,
+                               size_t used)
+{
+    bool gpu = memory->buffer.kind == DB_GPU_MEMORY_GPU;
+
+    config[used++] = (struct bench_config){
+        "payload_memory", transport_place(gpu ? DB_MEMORY_GPU : DB_MEMORY_HOST), 0};
+    return used;
+}
+
 struct db_queue_attr transport_queue_attr(const struct bench *b, const struct transport *t,
                                           uint32_t depth)
 {
@@ -139,6 +158,20 @@ struct db_queue_attr transport_queue_attr(const struct bench *b, const struct tr
     };
     if (bench_given(options, BENCH_OPT_DEPTH))
         attr.depth = (uint32_t)options->depth;
+    return attr;
+}
+
+struct db_queue_attr transport_detached_attr(const struct bench *b, const struct transport *t,
+                                             uint32_t depth)
+{
+    struct db_queue_attr attr = transport_queue_attr(b, t, depth);
+
+    attr.collapsed = true;
+    attr.cq = DB_MEMORY_GPU;
+    if (!bench_given(b->options, BENCH_OPT_RING))
+        attr.ring = DB_MEMORY_GPU;
+    if (!bench_given(b->options, BENCH_OPT_RECORD))
+        attr.record = DB_MEMORY_GPU;
     return attr;
 }
 

@@ -95,8 +95,20 @@ void transport_disconnect(struct transport *t, struct transport_pair *pair);
 struct db_queue_attr transport_queue_attr(const struct bench *b, const struct transport *t,
                                           uint32_t depth);
 
+/* The same of a detached queue: with a collapsed CQ, which is in GPU memory, and so are the ring
+ * and the record unless the options place them. */
+struct db_queue_attr transport_detached_attr(const struct bench *b, const struct transport *t,
+                                             uint32_t depth);
+
 /* The words of a record for where a part lies. */
 const char *transport_place(enum db_memory kind);
+
+/* Adds where a queue's ring, CQ and record lie, or where payloads do, to what a record says. Each
+ * returns how many entries of `config` are in use then. */
+size_t transport_queue_places(const struct db_queue_attr *attr, struct bench_config *config,
+                              size_t used);
+size_t transport_payload_place(const struct transport_memory *memory, struct bench_config *config,
+                               size_t used);
 
 /* How many OS threads play `ctas` CTAs where CPU threads play the GPU; 0 on a GPU. */
 uint32_t transport_os_threads(const struct transport *t, uint32_t ctas);

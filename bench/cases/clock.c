@@ -119,7 +119,6 @@ static enum bench_status report_level(struct bench *b, const struct level *level
                    {"payload", "inline", 0},
                    {"ordering", puts_order_name(state->issues.pair.order), 0},
                    {"record", "with", 0},
-                   {"ring", transport_place(state->issues.attr.ring), 0},
                    {"device", "none", 0},
                    {"sm_mhz", NULL, (uint64_t)(level->mhz + 0.5)},
                    {"launches", NULL, level->launches}},
@@ -128,6 +127,7 @@ static enum bench_status report_level(struct bench *b, const struct level *level
         .msg_bytes = 8,
         .valid = valid,
     };
+    transport_queue_places(&state->issues.attr, record.config, 7);
     b->where.gpu_sm_mhz = level->mhz;
     return bench_report(b, &record, &level->posts);
 }

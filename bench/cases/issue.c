@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What posting alone costs, without a NIC: detached queues with everything but the doorbell in GPU
- * memory. Single posts with a pause between, beside the floors that they stand on; a flag's round
- * trip to the CPU; and posting rates with slots reclaimed by blocks that play the device. With
+ * memory, unless the options place it elsewhere. Single posts with a pause between, beside the
+ * floors that they stand on; a flag's round trip to the CPU; and posting rates with slots reclaimed
+ * by blocks that play the device. With
  * --vendors beside the device code of the established libraries, in the same setting.
  */
 #include <math.h>
@@ -111,8 +112,7 @@ static struct bench_record record_of(const struct issues *issues, const struct r
                                      const char *clock, enum bench_valid valid)
 {
     bool floors = row->way < BENCH_ISSUE_OWNER;
-
-    return (struct bench_record){
+    struct bench_record record = {
         .paper_id = "T3",
         .system = floors ? "floor" : "mini-gda",
         .config = {{"sharing", row->what, 0},
@@ -123,7 +123,6 @@ static struct bench_record record_of(const struct issues *issues, const struct r
                     0},
                    {"ordering", puts_order_name(order_of(row, issues)), 0},
                    {"record", row->record == DB_WITH_RECORD ? "with" : "without", 0},
-                   {"ring", transport_place(issues->attr.ring), 0},
                    {"doorbell", "host memory", 0},
                    {"device", "none", 0},
                    {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
@@ -135,6 +134,9 @@ static struct bench_record record_of(const struct issues *issues, const struct r
         .msg_bytes = 8,
         .valid = valid,
     };
+
+    transport_queue_places(&issues->attr, record.config, 10);
+    return record;
 }
 
 /* An owner's post beside its own stores and releases, which were measured before it. */

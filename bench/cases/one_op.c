@@ -94,18 +94,12 @@ static enum bench_status round_trip(struct bench *b, enum db_order order)
         return status;
     struct bench_record record = {
         .system = "mini-gda",
-        .config = {{"payload", "inline", 0},
-                   {"ordering", puts_order_name(order), 0},
-                   {"record", puts->pair.record == DB_WITH_RECORD ? "with" : "without", 0},
-                   {"ring", transport_place(puts->ring), 0},
-                   {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
-                   {"threads", NULL, 2},
-                   {"queues", NULL, 2}},
         .metric = "round_trip",
         .unit = "us",
         .msg_bytes = BYTES,
         .valid = BENCH_VALID,
     };
+    puts_config(puts, true, order, 2, record.config);
     if (order == DB_ORDER_GPU) {
         record.references[0] = "R043";
         record.references[1] = "R046";

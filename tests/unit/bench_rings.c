@@ -341,6 +341,27 @@ static void rates(void)
     transport_close(&transport);
 }
 
+/* The options place the rates' queues as they do those of single posts. */
+static void places(void)
+{
+    static const struct rates_variant variant = {BENCH_PRIVATE, 1, 1, 1, 1, 8, {NULL}};
+    struct transport transport = {0};
+    static struct rates rates;
+    char error[BENCH_ERROR_BYTES];
+
+    for (int host = 0; host < 2; host++) {
+        if (host)
+            CHECK(bench_options_set(&options, BENCH_OPT_RING, "host", error), "%s", error);
+        CHECK(transport_open_gpu(&b, &transport) == BENCH_PASS, "no GPU");
+        CHECK(rates_begin_detached(&b, &rates, &transport) == BENCH_PASS, "no queues");
+        CHECK(rates_measure(&b, &rates, &variant) == BENCH_PASS, "no rate");
+        CHECK(rates.pair[0].order == (host ? DB_ORDER_SYSTEM : DB_ORDER_GPU), "order %d",
+              (int)rates.pair[0].order);
+        rates_end_detached(&rates);
+        transport_close(&transport);
+    }
+}
+
 int main(void)
 {
     static const struct bench_case row = {.name = "rings", .paper = {"T3"}};
@@ -358,6 +379,7 @@ int main(void)
     several_blocks(220);
     issue();
     rates();
+    places();
     bench_results_free(&results);
     return 0;
 }
