@@ -24,6 +24,7 @@
 #include "payload.h"
 #include "record.h"
 #include "samples.h"
+#include "sm_clock.h"
 
 /* The exit status of the command. */
 enum bench_status {
@@ -53,6 +54,7 @@ struct bench_case {
     uint64_t repetitions;
     uint64_t least_depth;  /* of a --tx-depth that is given; 0: any */
     const char *depth_why; /* why no less */
+    bool any_clock;        /* it is about the SM's clock, which need not stay as it was */
     enum bench_status (*setup)(struct bench *b);
     enum bench_status (*run)(struct bench *b);
     void (*teardown)(struct bench *b);
@@ -66,6 +68,7 @@ struct bench {
     const struct bench_case *row;
     const struct bench_options *options; /* with the row's defaults filled in */
     struct bench_where where;            /* setup() fills in the NIC and the GPU */
+    struct sm_clock sm_clock;            /* of the GPU; the harness tells when it was off */
     void *state;                         /* the case's own */
     struct bench_results *results;       /* the harness's own */
 };

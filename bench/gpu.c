@@ -92,8 +92,12 @@ enum bench_status transport_open_gpu(struct bench *b, struct transport *t)
         return bench_fail(b, "%s", db_gpu_error_text());
     snprintf(b->where.gpu_kind, sizeof(b->where.gpu_kind), "%s", backend->kind);
     snprintf(b->where.gpu_name, sizeof(b->where.gpu_name), "%s", t->gpu_properties.name);
-    b->where.gpu_sm_mhz = 1e3 / t->ns_per_tick;
+    b->where.gpu_sm_mhz = b->where.gpu_sm_before_mhz = 1e3 / t->ns_per_tick;
     b->where.gpu_sm_stated_mhz = backend->stated_mhz(t->gpu);
+    /* CPU threads tick by the processor's counter, which the harness checks, and lose the CPU
+     * between two readings. */
+    bool played = strcmp(backend->kind, "cpu") == 0;
+    sm_clock_start(&b->sm_clock, played ? 0 : b->where.gpu_sm_before_mhz);
     return BENCH_PASS;
 }
 
@@ -103,11 +107,28 @@ double transport_ns_per_tick(struct bench *b, const struct transport *t,
     uint64_t ns = span->last_ns - span->first_ns;
     uint64_t ticks = span->last_ticks - span->first_ticks;
 
-    if (ns < SPAN_MIN_NS || ticks == 0)
+    if (ns < SPAN_MIN_NS)
+        return t->ns_per_tick;
+    sm_clock_add(&b->sm_clock, (double)ticks, (double)ns);
+    if (ticks == 0)
         return t->ns_per_tick;
     b->where.gpu_sm_mhz = 1e3 * (double)ticks / (double)ns;
     b->where.gpu_sm_stated_mhz = t->gpu->backend->stated_mhz(t->gpu);
     return (double)ns / (double)ticks;
+}
+
+enum bench_status transport_read_clock(struct bench *b, const struct transport *t)
+{
+    uint64_t hz;
+
+    if (b->sm_clock.before_mhz <= 0)
+        return BENCH_PASS;
+    if (t->gpu->backend->clock_hz(t->gpu, &hz))
+        return bench_fail(b, "%s", db_gpu_error_text());
+    sm_clock_add(&b->sm_clock, (double)hz * SM_CLOCK_READING_NS / 1e9, SM_CLOCK_READING_NS);
+    b->where.gpu_sm_mhz = (double)hz / 1e6;
+    b->where.gpu_sm_stated_mhz = t->gpu->backend->stated_mhz(t->gpu);
+    return BENCH_PASS;
 }
 
 uint32_t transport_os_threads(const struct transport *t, uint32_t ctas)

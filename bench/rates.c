@@ -252,6 +252,8 @@ enum bench_status rates_measure(struct bench *b, struct rates *rates,
         puts = whole_batches(variant, rate * RUN_NS / threads);
     if (status == BENCH_PASS)
         status = repeat(b, rates, variant, puts, &valid, &samples);
+    if (status == BENCH_PASS)
+        status = transport_read_clock(b, &rates->transport);
     if (status == BENCH_PASS || valid == BENCH_INVALID)
         status = bench_worse(status, report(b, rates, variant, puts, valid, &samples));
     bench_samples_free(&samples);

@@ -34,6 +34,7 @@ struct bench_where {
     char gpu_kind[8]; /* "cuda", or "cpu" when CPU threads played the GPU's; empty without either */
     char gpu_name[128];
     double gpu_sm_mhz;        /* measured in the kernel; 0 when unknown */
+    double gpu_sm_before_mhz; /* measured when the GPU was opened */
     double gpu_sm_stated_mhz; /* as the driver tells it; 0 when it does not */
     struct bench_cpu_state cpu;
 };

@@ -56,9 +56,10 @@ static json_t *where_object(const struct bench_where *where, const struct bench_
     if (where->nic[0])
         nic = json_pack("{s:s, s:b}", "name", where->nic, "software", (int)where->nic_software);
     if (where->gpu_kind[0])
-        gpu = json_pack("{s:s, s:o, s:o, s:o}", "kind", where->gpu_kind, "name",
+        gpu = json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", where->gpu_kind, "name",
                         text(where->gpu_name), "sm_mhz", real_above(where->gpu_sm_mhz, 0),
-                        "sm_mhz_stated", real_above(where->gpu_sm_stated_mhz, 0));
+                        "sm_mhz_before", real_above(where->gpu_sm_before_mhz, 0), "sm_mhz_stated",
+                        real_above(where->gpu_sm_stated_mhz, 0));
 
     json_t *cpu = json_pack("{s:o, s:o, s:o}", "name", text(machine->cpu_model), "mhz",
                             real_above(where->cpu.mhz, 0), "load_average",

@@ -82,6 +82,16 @@ static void warn_busy(const struct bench_machine *machine)
             state.load_average, machine->cpus_online);
 }
 
+/* BENCH_DEGRADED when the GPU did not keep the clock that it had when it was opened. */
+static enum bench_status check_sm_clock(const struct bench *b)
+{
+    char why[SM_CLOCK_WHY_BYTES];
+
+    if (b->row->any_clock || sm_clock_agrees(&b->sm_clock, why))
+        return BENCH_PASS;
+    return bench_degrade(b, "%s", why);
+}
+
 static enum bench_status run_case(const struct bench_plan *plan, const struct bench_case *row,
                                   struct bench_results *results)
 {
@@ -95,6 +105,8 @@ static enum bench_status run_case(const struct bench_plan *plan, const struct be
         status = row->run(&b);
     else if (status == BENCH_DEGRADED)
         status = bench_worse(status, row->run(&b));
+    if (status == BENCH_PASS || status == BENCH_DEGRADED)
+        status = bench_worse(status, check_sm_clock(&b));
     if (row->teardown)
         row->teardown(&b);
     bench_progress_clear();

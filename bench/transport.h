@@ -37,10 +37,15 @@ enum bench_status transport_open(struct bench *b, struct transport *t);
 enum bench_status transport_open_gpu(struct bench *b, struct transport *t);
 void transport_close(struct transport *t);
 
-/* The nanoseconds of a tick during a kernel's span, which becomes the SM clock of b->where; what
- * was measured at the opening when the span is too short for the GPU's timer. */
+/* The nanoseconds of a tick during a kernel's span, which becomes the SM clock of b->where and is
+ * compared with the one at the opening (b->sm_clock); that one when the span is too short for the
+ * GPU's timer. */
 double transport_ns_per_tick(struct bench *b, const struct transport *t,
                              const struct bench_span *span);
+
+/* The same behind kernels that are timed by the GPU's timer alone: reads the clock in a kernel of
+ * its own, on a GPU. */
+enum bench_status transport_read_clock(struct bench *b, const struct transport *t);
 
 /* ---- Memory ---- */
 

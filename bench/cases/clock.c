@@ -188,6 +188,7 @@ const struct bench_case bench_case_clock = {
     .summary = "how far posting follows the SM clock: T = C/f + B over the clocks it takes itself",
     .uses = ISSUES_USES,
     .repetitions = 2,
+    .any_clock = true,
     .setup = setup,
     .run = run,
     .teardown = teardown,

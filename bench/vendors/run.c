@@ -5,7 +5,6 @@
  */
 #include "vendors.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +14,6 @@
 
 /* Puts that nobody times, in a launch that finds its code and its lines cached already. */
 #define WARM 16u
-
-/* A launch that lasts so long tells the SM's clock from the timer, whose steps are of up to 1 us.
- */
-#define SPAN_NS 1e6
-
-/* How far that clock may be from what it was before, in parts. */
-#define CLOCK_TOLERANCE 0.02
 
 /* GPU memory: the ring, then these. */
 #define RECORD_AT  ((size_t)ARM_DEPTH * 64)
@@ -143,25 +135,20 @@ static enum bench_status compare(struct run *r, const struct vendors_library *li
 
 /* ---- How long it takes ---- */
 
-/* How long a way to put was timed, by both clocks of the GPU. */
-struct span {
-    double ticks;
-    double ns;
-};
-
 /* A clock that changed meanwhile: what is compared was not measured at one clock. */
 static enum bench_status check_clock(struct run *r, const struct vendors_arm *arm,
-                                     const struct span *span)
+                                     const struct sm_clock *clock)
 {
-    if (span->ns < SPAN_NS || fabs(span->ticks * 1e9 / span->ns / r->hz - 1) <= CLOCK_TOLERANCE)
+    char why[SM_CLOCK_WHY_BYTES];
+
+    if (sm_clock_agrees(clock, why))
         return BENCH_PASS;
-    return bench_degrade(r->b, "%s %s: the SM's clock ran at %.0f MHz, and at %.0f MHz before",
-                         arm->system, arm->op, span->ticks * 1e3 / span->ns, r->hz / 1e6);
+    return bench_degrade(r->b, "%s %s: %s", arm->system, arm->op, why);
 }
 
 static enum bench_status sample(struct run *r, const struct vendors_library *library,
                                 const struct vendors_arm *arm, uint32_t warmup, uint32_t count,
-                                struct span *span)
+                                struct sm_clock *clock)
 {
     struct arm_results results;
 
@@ -172,11 +159,10 @@ static enum bench_status sample(struct run *r, const struct vendors_library *lib
         return status;
     double ns = (double)(results.last_ns - results.first_ns);
     double ticks = (double)(results.last_ticks - results.first_ticks);
-    double ns_per_tick = ns < SPAN_NS ? 1e9 / r->hz : ns / ticks;
+    double ns_per_tick = ns < SM_CLOCK_READING_NS ? 1e9 / r->hz : ns / ticks;
     for (uint32_t i = 0; i < count; i++)
         bench_samples_add(&r->samples, (double)r->ticks[i] * ns_per_tick);
-    span->ticks += ticks;
-    span->ns += ns;
+    sm_clock_add(clock, ticks, ns);
     return BENCH_PASS;
 }
 
@@ -217,7 +203,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
     uint64_t room = ARM_DEPTH - VENDORS_CHUNK - 1;
     enum bench_valid valid = BENCH_UNCHECKED;
     struct arm_results results = {0};
-    struct span span = {0};
+    struct sm_clock clock = {.before_mhz = r->hz / 1e6};
     struct bench_pace pace;
     uint64_t n;
 
@@ -231,7 +217,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
         bench_pace_start(&pace, r->b, arm->system);
         while ((n = bench_pace_next(&pace, VENDORS_CHUNK)) > 0) {
             status =
-                bench_worse(status, sample(r, library, arm, (uint32_t)warmup, (uint32_t)n, &span));
+                bench_worse(status, sample(r, library, arm, (uint32_t)warmup, (uint32_t)n, &clock));
             if (r->broken)
                 return status;
             warmup = WARM;
@@ -239,7 +225,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
     }
     if (valid == BENCH_UNCHECKED)
         return status;
-    status = bench_worse(status, check_clock(r, arm, &span));
+    status = bench_worse(status, check_clock(r, arm, &clock));
     return bench_worse(status, report(r, library, arm, valid, results.notes));
 }
 

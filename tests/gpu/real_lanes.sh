@@ -18,6 +18,7 @@ if ! grep -q '^  kernels: yes' "$work/info"; then
 fi
 status=0
 "$doorbell" bench rate --gpu=cuda --repetitions=1 --timeout=2 >"$work/out" 2>&1 || status=$?
+[ $status -ne 3 ] || status=0 # what makes figures doubtful does not matter here
 for sharing in 'lock per WQE' 'slot hand-off' ticket 'one warp' 'warps of a block'; do
     grep -q "^ *$sharing " "$work/out" || status=1
 done

@@ -155,6 +155,11 @@ if command -v python3 >/dev/null; then
     check_json "$work/n.json" 'results["timer", "added_delay"]["reference"][0] == "R329"'
     check_json "$work/n.json" 'results["timer", "added_delay"]["paper_id"] == "X17"'
 
+    # The clocks of a GPU, or of what plays it; a driver states none here.
+    expect 0 out '"results"' ordering --gpu=cpu -n 20 --out_json
+    check_json "$work/out" 'all(r["where"]["gpu"]["sm_mhz"] > 0 < r["where"]["gpu"]["sm_mhz_before"] for r in d["results"])'
+    check_json "$work/out" 'all(r["where"]["gpu"]["sm_mhz_stated"] is None for r in d["results"])'
+
     # The harness's own cost, and the timer: more than nothing, less than what would spoil a result.
     check_json "$work/n.json" '0 < timer["t_typical"] < 10000'
     check_json "$work/n.json" 'abs(results["timer", "added_delay"]["t_typical"] - 50) < 1'

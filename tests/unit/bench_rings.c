@@ -68,33 +68,11 @@ static void mutated_inline(const struct db_qp *qp, uint64_t index, uint32_t opco
 #include "bench/rates.h"
 #include "bench/ring_check.h"
 #include "tests/check.h"
+#include "tests/said.h"
 
 static struct bench_options options;
 static struct bench_results results;
 static struct bench b = {.options = &options, .results = &results};
-
-/* ---- What the harness says ---- */
-
-static char said[4096];
-static FILE *usual;
-static char *saying;
-static size_t saying_bytes;
-
-static void listen(void)
-{
-    fflush(stderr);
-    usual = stderr;
-    stderr = open_memstream(&saying, &saying_bytes);
-    CHECK(stderr, "open_memstream failed");
-}
-
-static void listened(void)
-{
-    fclose(stderr);
-    stderr = usual;
-    snprintf(said, sizeof(said), "%s", saying);
-    free(saying);
-}
 
 /* ---- The WQEs of the check ---- */
 
@@ -179,9 +157,9 @@ static void several_blocks(uint32_t bytes)
             uint64_t block = number * posts.blocks + at / M5_BLOCK_BYTES;
             uint8_t *byte = qp->sq + block % 64 * M5_BLOCK_BYTES + at % M5_BLOCK_BYTES;
             *byte ^= 1;
-            listen();
+            said_begin();
             bool wrong = ring_check(&b, queue, &posts, &valid) == BENCH_FAIL;
-            listened();
+            said_end();
             *byte ^= 1;
             CHECK(wrong == (at < length) && valid == (wrong ? BENCH_INVALID : BENCH_VALID),
                   "%u bytes: byte %zu of WQE %llu", bytes, at, (unsigned long long)number);
@@ -256,10 +234,10 @@ static void issue(void)
         uint32_t last = 10 * (variants[i].way < BENCH_ISSUE_WARP_OWNER ? 1 : PORT_WARP_THREADS) - 1;
         for (unsigned m = 0; m <= MUTANTS; m++) {
             mutate(m, 3);
-            listen();
+            said_begin();
             enum bench_status status =
                 issues_run(&b, &issues, &variants[i], 2, 8, &ns_per_tick, &valid);
-            listened();
+            said_end();
             CHECK(status == (m == MUTANTS ? BENCH_PASS : BENCH_FAIL), "way %d, mutant %u: %d: %s",
                   (int)variants[i].way, m, (int)status, said);
             snprintf(words, sizeof(words), "the WQE at index %u: byte ", mutant.every ? last : 3);
@@ -272,10 +250,10 @@ static void issue(void)
     options.given |= BENCH_USE(INJECT);
     for (options.flip_offset = 0; options.flip_offset <= 48; options.flip_offset++) {
         valid = BENCH_UNCHECKED;
-        listen();
+        said_begin();
         enum bench_status status =
             issues_run(&b, &issues, &variants[0], 2, 8, &ns_per_tick, &valid);
-        listened();
+        said_end();
         snprintf(words, sizeof(words), "the WQE at index 9: byte %llu of 48 ",
                  (unsigned long long)options.flip_offset);
         if (options.flip_offset < 48)
@@ -315,9 +293,9 @@ static void rates(void)
         uint64_t posted = each * variant->ctas * variant->threads / variant->queues;
         for (unsigned m = 0; m <= MUTANTS; m++) {
             mutate(m, m % 2 ? posted - 1 : posted - 50);
-            listen();
+            said_begin();
             enum bench_status status = rates_measure(&b, &rates, variant);
-            listened();
+            said_end();
             CHECK(status == (m == MUTANTS ? BENCH_PASS : BENCH_FAIL), "variant %zu, mutant %u: %s",
                   i, m, said);
             snprintf(words, sizeof(words), "the WQE at index %llu: byte ",
@@ -328,9 +306,9 @@ static void rates(void)
         }
         options.given |= BENCH_USE(INJECT);
         for (options.flip_offset = 1; options.flip_offset < 48; options.flip_offset += 5) {
-            listen();
+            said_begin();
             enum bench_status status = rates_measure(&b, &rates, variant);
-            listened();
+            said_end();
             snprintf(words, sizeof(words), "the WQE at index %llu: byte %llu of ",
                      (unsigned long long)posted - 1, (unsigned long long)options.flip_offset);
             CHECK(status == BENCH_FAIL && strstr(said, words), "variant %zu: %s", i, said);
