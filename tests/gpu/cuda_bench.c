@@ -3,11 +3,9 @@
  * Claim: the experiments take all their steps on a CUDA GPU: kernels are loaded, queues mapped,
  * what lies in GPU memory is copied, and every payload is valid; a GPU that runs at another clock
  * than before makes them doubtful; and where the GPU rings no doorbell, the option that helps is
- * named. Over the fake driver (fake_driver.c), whose kernels CPU
- * threads run. The argument is the experiment.
+ * named. Over the fake driver (fake_driver.c), whose kernels CPU threads run. The argument is the
+ * experiment.
  */
-#include <unistd.h>
-
 #include "bench/bench.h"
 #include "bench/kernels/floor.h"
 #include "bench/kernels/issue.h"
@@ -51,12 +49,29 @@ static void run_kernel(const struct fake_launch *launch)
     CHECK(false, "nobody knows kernel %s", launch->name);
 }
 
-static enum bench_status run_case(const char *name, void (*change)(struct bench_options *options))
+/* Sets what "name=value name=value" says; the text, which is cut up, outlives the options. */
+static void set_options(struct bench_options *options, char *text)
+{
+    char error[BENCH_ERROR_BYTES], *word;
+
+    while ((word = strsep(&text, " "))) {
+        char *value = strchr(word, '=');
+        int option = 0;
+        CHECK(value, "no value: %s", word);
+        *value++ = '\0';
+        while (option < BENCH_OPT_COUNT && strcmp(bench_option_rows[option].name, word) != 0)
+            option++;
+        CHECK(option < BENCH_OPT_COUNT, "there is no option --%s", word);
+        CHECK(bench_options_set(options, (enum bench_option)option, value, error), "%s", error);
+    }
+}
+
+static enum bench_status run_with(const char *name, const char *text)
 {
     const struct bench_case *chosen[1] = {NULL};
     struct bench_options options;
     struct bench_plan plan = {chosen, 1, &options, "test", "test"};
-    char error[BENCH_ERROR_BYTES];
+    char all[128];
 
     for (size_t i = 0; bench_cases[i]; i++)
         if (strcmp(bench_cases[i]->name, name) == 0)
@@ -64,70 +79,63 @@ static enum bench_status run_case(const char *name, void (*change)(struct bench_
     CHECK(chosen[0], "there is no experiment %s", name);
     bench_options_init(&options);
     options.warmup_iters = 10;
-    CHECK(bench_options_set(&options, BENCH_OPT_GPU, "cuda", error), "%s", error);
-    CHECK(bench_options_set(&options, BENCH_OPT_REPETITIONS, "1", error), "%s", error);
-    if (change)
-        change(&options);
+    snprintf(all, sizeof(all), "repetitions=1 %s", text);
+    set_options(&options, all);
     return bench_run(&plan);
 }
 
-static void few(struct bench_options *options)
+static enum bench_status run_case(const char *name, const char *options)
 {
-    char error[BENCH_ERROR_BYTES];
+    char all[128];
 
-    CHECK(bench_options_set(options, BENCH_OPT_ITERS, "320", error), "%s", error);
+    snprintf(all, sizeof(all), "gpu=cuda %s", options);
+    return run_with(name, all);
 }
 
-/* Puts of each thread, of which there are thousands. */
-static void very_few(struct bench_options *options)
+/* Few, for a test: iterations are of each thread where an experiment has thousands of threads. */
+static const char *options_of(const char *name)
 {
-    char error[BENCH_ERROR_BYTES];
+    static const char *const few[][2] = {
+        {"rate", "iters=32"},
+        {"loaded", "iters=5 ctas=1"},
+        {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
+        {"warmth", "iters=20 cold=0.01 warm=0.01"},
+    };
 
-    CHECK(bench_options_set(options, BENCH_OPT_ITERS, "32", error), "%s", error);
+    for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
+        if (strcmp(few[i][0], name) == 0)
+            return few[i][1];
+    return "iters=320";
 }
 
-/* Long enough for a reading of the clock. */
-static void many(struct bench_options *options)
+/* What other programs do to the times of this machine is no concern of this test. */
+static void expect_results(const char *name, const char *options)
 {
-    char error[BENCH_ERROR_BYTES];
-
-    CHECK(bench_options_set(options, BENCH_OPT_ITERS, "8000", error), "%s", error);
+    enum bench_status status = run_case(name, options);
+    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "%s: status %d", options, (int)status);
 }
 
-static void forwarded(struct bench_options *options)
+static void expect_doubt(const char *name, const char *options)
 {
-    char error[BENCH_ERROR_BYTES];
-
-    few(options);
-    CHECK(bench_options_set(options, BENCH_OPT_DOORBELL, "cpu", error), "%s", error);
-}
-
-static void in_gpu(struct bench_options *options)
-{
-    char error[BENCH_ERROR_BYTES];
-
-    few(options);
-    CHECK(bench_options_set(options, BENCH_OPT_PAYLOAD, "gpu", error), "%s", error);
-}
-
-static void without_gpu_option(struct bench_options *options)
-{
-    few(options);
-    options->gpu = BENCH_GPU_AUTO;
-    options->gpu_text = NULL;
+    fast_before = true;
+    said_begin();
+    enum bench_status status = run_case(name, options);
+    said_end();
+    CHECK(status == BENCH_DEGRADED && strstr(said, "doubtful: the SM's clock ran at"),
+          "another clock: status %d: %s", (int)status, said);
 }
 
 /* Without --gpu it is used, and when it is lost then, CPU threads do not go on in its place. */
 static void automatic(struct fake_driver *fake, const char *name)
 {
     fake->last.name[0] = '\0';
-    enum bench_status status = run_case(name, without_gpu_option);
-    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "automatic: status %d", status);
+    enum bench_status status = run_with(name, "iters=320");
+    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "automatic: status %d", (int)status);
     CHECK(fake->last.name[0], "no kernel was launched on it");
     fake->fail_call = "cuModuleLoadData";
     fake->fail_result = 719;
     fake->fail_always = true;
-    CHECK(run_case(name, without_gpu_option) == BENCH_FAIL, "automatic: the GPU is lost");
+    CHECK(run_with(name, "iters=320") == BENCH_FAIL, "automatic: the GPU is lost");
     fake->fail_call = NULL;
     fake->fail_always = false;
     expect_nothing(fake, "automatic");
@@ -136,21 +144,13 @@ static void automatic(struct fake_driver *fake, const char *name)
 /* The GPU reaches no doorbell register. */
 static void no_doorbell(struct fake_driver *fake)
 {
-    static char text[4096];
-    FILE *file = tmpfile();
-    int stream = dup(STDERR_FILENO);
-
-    CHECK(file && dup2(fileno(file), STDERR_FILENO) >= 0, "no file for standard error");
     fake->refuse_doorbells = true;
-    enum bench_status status = run_case("one-op", few);
+    said_begin();
+    enum bench_status status = run_case("one-op", "iters=320");
+    said_end();
     fake->refuse_doorbells = false;
-    dup2(stream, STDERR_FILENO);
-    close(stream);
-    rewind(file);
-    CHECK(fread(text, 1, sizeof(text) - 1, file) > 0, "nothing was said");
-    fclose(file);
-    CHECK(status == BENCH_FAIL, "no doorbell: status %d", status);
-    expect_words("no doorbell", text,
+    CHECK(status == BENCH_FAIL, "no doorbell: status %d", (int)status);
+    expect_words("no doorbell", said,
                  "cannot ring a doorbell|forward it (--doorbell=cpu), or load");
     expect_nothing(fake, "no doorbell");
 }
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         return 2;
     if (bench_kernel_image_count == 0) {
-        CHECK(run_case(argv[1], few) == BENCH_FAIL, "a build without kernels");
+        CHECK(run_case(argv[1], options_of(argv[1])) == BENCH_FAIL, "a build without kernels");
         SKIP("this build has no GPU kernels");
     }
     CHECK(db_gpu_cpu_backend.open(&config, &runner) == 0, "%s", db_gpu_error_text());
@@ -171,24 +171,18 @@ int main(int argc, char **argv)
     fake->refuse_io = true;
     fake->blocks_per_sm = 64;
 
-    /* What other programs do to the times of this machine is no concern of this test. */
-    enum bench_status status = run_case(argv[1], strcmp(argv[1], "rate") == 0 ? very_few : few);
-    CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "status %d", status);
+    expect_results(argv[1], options_of(argv[1]));
     expect_nothing(fake, argv[1]);
-    if (strcmp(argv[1], "ordering") == 0)
+    if (strcmp(argv[1], "ordering") == 0) {
         automatic(fake, argv[1]);
-    if (strcmp(argv[1], "ordering") == 0 || strcmp(argv[1], "rate") == 0) {
-        fast_before = true;
-        said_begin();
-        status = run_case(argv[1], strcmp(argv[1], "rate") == 0 ? very_few : many);
-        said_end();
-        CHECK(status == BENCH_DEGRADED && strstr(said, "doubtful: the SM's clock ran at"),
-              "another clock: status %d: %s", status, said);
+        expect_doubt(argv[1], "iters=8000"); /* enough for a reading of the clock */
     }
+    if (strcmp(argv[1], "rate") == 0)
+        expect_doubt(argv[1], options_of(argv[1]));
     if (strcmp(argv[1], "one-op") == 0) {
-        status = run_case(argv[1], forwarded);
-        CHECK(status == BENCH_PASS || status == BENCH_DEGRADED, "forwarded: status %d", status);
-        CHECK(run_case(argv[1], in_gpu) == BENCH_FAIL, "payloads in GPU memory");
+        expect_results(argv[1], "iters=320 doorbell=cpu");
+        CHECK(run_case(argv[1], "iters=320 payload-memory=gpu") == BENCH_FAIL,
+              "payloads in GPU memory");
         no_doorbell(fake);
         expect_nothing(fake, argv[1]);
     }
