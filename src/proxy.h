@@ -174,6 +174,8 @@ struct db_worker {
     uint64_t next_run;
     struct db_proxy_ring *rings[DB_PROXY_MAX_RINGS];
     uint32_t served;                             /* bit n: rings[n] is there */
+    uint32_t empty;                              /* of them, when they were looked at last */
+    uint32_t next_rare;                          /* which of those is looked at first */
     uint32_t next_ring;                          /* whose turn it is */
     struct db_request batch[DB_PROXY_MAX_BATCH]; /* taken and not yet posted: [first, first + n) */
     uint32_t batch_first;

@@ -239,6 +239,7 @@ static void take_out(struct db_worker *worker, const struct db_proxy_ring *ring)
             worker->run[i].ring = NULL;
     worker->rings[ring->number] = NULL;
     worker->served &= ~(1u << ring->number);
+    worker->empty &= ~(1u << ring->number);
 }
 
 static void detach(struct db_proxy_ring *ring)
