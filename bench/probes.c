@@ -11,14 +11,19 @@
 #define WORD_STRIDE 128u
 #define WARMUP      20u
 
+/* One after the other, in a launch that is slow: the last round trip of the warm-up and the only
+ * one that is timed; then a background thread's put and its flush. */
+#define WAITS 4u
+
 /* What the kernel uses in GPU memory. */
 struct tables {
     struct db_qp *probe[2];
     struct db_qp *load[LANES_MAX];
     uint64_t ticks[CHUNK];
     uint64_t puts[LOADS_MAX];
-    uint64_t start_ns, end_ns;
+    uint64_t start_ns, end_ns, last;
     struct bench_span span;
+    uint32_t made;
     int32_t status[2 + LOADS_MAX];
     uint64_t stop __attribute__((aligned(128)));
 };
@@ -67,9 +72,8 @@ static struct lanes_attr attr_of(const struct probe *s)
     };
 }
 
-/* Every word holds the last count that was put there: the probe's, and each background thread's. */
-static enum bench_status check(struct bench *b, struct probes *probes, const struct probe *s,
-                               uint64_t last)
+/* Every word holds what was put there last: the probe's message, each background thread's count. */
+static enum bench_status check(struct bench *b, struct probes *probes, const struct probe *s)
 {
     const struct tables *tables = probes->tables.host;
     struct db_gpu *gpu = probes->transport->gpu;
@@ -80,7 +84,7 @@ static enum bench_status check(struct bench *b, struct probes *probes, const str
     if (bench_given(b->options, BENCH_OPT_INJECT))
         words[b->options->flip_offset % ((2 + s->ctas * s->threads) * WORD_STRIDE)] ^= 1;
     for (uint32_t i = 0; i < 2 + s->ctas * s->threads; i++) {
-        uint64_t expected = i < 2 ? last : tables->puts[i - 2];
+        uint64_t expected = i < 2 ? tables->last : tables->puts[i - 2];
         uint8_t line[WORD_STRIDE] = {0};
         memcpy(line, &expected, sizeof(expected));
         for (uint32_t at = 0; at < WORD_STRIDE; at++)
@@ -90,6 +94,14 @@ static enum bench_status check(struct bench *b, struct probes *probes, const str
                                   i * WORD_STRIDE + at, words[i * WORD_STRIDE + at], line[at]);
     }
     return BENCH_PASS;
+}
+
+/* How long a launch makes round trips: a latency that is high costs samples, and nothing fails for
+ * it. */
+static uint64_t budget_ns(const struct bench_options *options)
+{
+    uint64_t half = options->timeout_ns / 2;
+    return options->duration_ns && options->duration_ns < half ? options->duration_ns : half;
 }
 
 static enum bench_status launch(struct bench *b, struct probes *probes, const struct lanes *lanes,
@@ -103,9 +115,9 @@ static enum bench_status launch(struct bench *b, struct probes *probes, const st
         .raddr = lanes->remote.iova,
         .rkey = lanes->remote.rkey,
         .words = probes->words.buffer.device,
-        .first = probes->first,
         .delay_ns = s->delay_ns,
         .timeout_ns = b->options->timeout_ns,
+        .budget_ns = budget_ns(b->options),
         .warmup = warmup,
         .count = count,
         .load = on_gpu->load,
@@ -113,6 +125,8 @@ static enum bench_status launch(struct bench *b, struct probes *probes, const st
         .load_shared = s->shared || threads > loads,
         .pace_ns = s->pace > 0 ? (uint64_t)(threads / s->pace) : 0,
         .ticks = on_gpu->ticks,
+        .made = &on_gpu->made,
+        .last = &on_gpu->last,
         .puts = on_gpu->puts,
         .stop = &on_gpu->stop,
         .status = on_gpu->status,
@@ -127,13 +141,13 @@ static enum bench_status launch(struct bench *b, struct probes *probes, const st
         tables->probe[side] = lanes->qp[s->shared ? side % loads : lanes->count - 2 + side];
     enum bench_status status = transport_block_store(b, probes->transport, &probes->tables);
     if (status == BENCH_PASS)
-        status = transport_run(b, probes->transport, &bench_loaded, 2 + s->ctas, s->threads, &args);
+        status = transport_run_within(b, probes->transport, &bench_loaded, 2 + s->ctas, s->threads,
+                                      &args, args.budget_ns + WAITS * args.timeout_ns);
     if (status == BENCH_PASS)
         status = transport_block_fetch(b, probes->transport, &probes->tables);
     for (uint32_t i = 0; i < 2 + threads && status == BENCH_PASS; i++)
         status = lanes_check(b, lanes, tables->status[i]);
-    probes->first += warmup + count;
-    return status == BENCH_PASS && b->options->check ? check(b, probes, s, probes->first) : status;
+    return status == BENCH_PASS && b->options->check ? check(b, probes, s) : status;
 }
 
 /* The clean words of a run. */
@@ -142,7 +156,6 @@ static enum bench_status clear(struct bench *b, struct probes *probes)
     struct db_gpu *gpu = probes->transport->gpu;
     static const uint8_t zeroes[(2 + LOADS_MAX) * WORD_STRIDE];
 
-    probes->first = 0;
     if (gpu->backend->copy(gpu, probes->words.buffer.device, zeroes, sizeof(zeroes)))
         return bench_fail(b, "%s", db_gpu_error_text());
     return BENCH_PASS;
@@ -167,7 +180,7 @@ static enum bench_status measure(struct bench *b, struct probes *probes, const s
             if (status == BENCH_PASS)
                 status = launch(b, probes, lanes, s, warmup, (uint32_t)n);
             double ns_per_tick = transport_ns_per_tick(b, probes->transport, &tables->span);
-            for (uint64_t i = 0; i < n && status == BENCH_PASS; i++)
+            for (uint32_t i = 0; i < tables->made && status == BENCH_PASS; i++)
                 bench_samples_add(&probes->samples, (double)tables->ticks[i] * ns_per_tick);
             for (uint32_t i = 0; i < s->ctas * s->threads; i++)
                 puts += tables->puts[i];

@@ -19,7 +19,6 @@ struct probes {
     struct bench_samples samples; /* nanoseconds */
     double median_us;
     double carried; /* M puts a second of the background */
-    uint64_t first; /* count that the last launch left */
 };
 
 /* One measurement. */

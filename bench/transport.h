@@ -118,7 +118,10 @@ size_t transport_payload_place(const struct transport_memory *memory, struct ben
 /* How many OS threads play `ctas` CTAs where CPU threads play the GPU; 0 on a GPU. */
 uint32_t transport_os_threads(const struct transport *t, uint32_t ctas);
 
-/* Runs a kernel to its end, within the options' deadline. */
+/* Runs a kernel to its end: within `ns`, or twice the timeout of the options. */
+enum bench_status transport_run_within(struct bench *b, struct transport *t,
+                                       const struct port_kernel *kernel, uint32_t ctas,
+                                       uint32_t threads, const void *args, uint64_t ns);
 enum bench_status transport_run(struct bench *b, struct transport *t,
                                 const struct port_kernel *kernel, uint32_t ctas, uint32_t threads,
                                 const void *args);

@@ -121,53 +121,79 @@ PORT_FN void wait_ns(uint64_t ns)
         port_pause();
 }
 
-/* Waits for `value` in the word of `side`. */
-PORT_FN int await(const struct bench_loaded_args *args, uint32_t side, uint64_t value,
-                  uint64_t deadline)
+/* A message is its number, from 1, and below it whether another one follows. */
+#define PROBE_LAST 1u
+#define PROBE_BITS 1u
+
+/* The word of `side`, once message `number` is there; 0: it is not by the deadline. */
+PORT_FN uint64_t await(const struct bench_loaded_args *args, uint32_t side, uint64_t number,
+                       uint64_t deadline)
 {
     const uint64_t *word = (const uint64_t *)(const void *)(args->words + side * WORD_STRIDE);
-    return port_wait_ge64(word, value, PORT_SYSTEM, deadline) ? DB_ERROR_TIMEOUT : DB_OK;
+    uint64_t message = port_ld64(word, PORT_ACQUIRE, PORT_SYSTEM);
+
+    for (uint32_t polls = 1; message >> PROBE_BITS < number; polls++) {
+        if (polls % PORT_POLLS_PER_CLOCK == 0 && port_now_ns() > deadline)
+            return 0;
+        port_pause();
+        message = port_ld64(word, PORT_ACQUIRE, PORT_SYSTEM);
+    }
+    return message;
 }
 
-/* Puts `value` into the other side's word. */
-PORT_FN int answer(const struct bench_loaded_args *args, uint32_t side, uint64_t value)
+/* Puts a message into the other side's word. */
+PORT_FN int answer(const struct bench_loaded_args *args, uint32_t side, uint64_t message)
 {
     uint64_t index;
     return send(args->probe[side], args->probe_shared, args->raddr + (1 - side) * WORD_STRIDE,
-                args->rkey, value, &index);
+                args->rkey, message, &index);
 }
 
 PORT_FN int initiate(const struct bench_loaded_args *args)
 {
+    uint64_t began = port_now_ns(), until = began + args->budget_ns / 2, message = 0;
+    uint32_t warmup = args->warmup, made = 0;
     int status = DB_OK;
-    *args->start_ns = port_now_ns();
-    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
-        uint64_t value = args->first + i + 1, deadline = port_now_ns() + args->timeout_ns;
-        if (i == args->warmup)
+
+    *args->start_ns = began;
+    for (uint32_t i = 0; !status && !(message & PROBE_LAST); i++) {
+        uint64_t now = port_now_ns();
+        if (i < warmup && now >= until)
+            warmup = i;
+        if (i == warmup) {
+            until = began + args->budget_ns;
             bench_span_start(args->span);
+        }
+        bool last = i >= warmup && (made + 1 == args->count || now >= until);
+        message = (uint64_t)(i + 1) << PROBE_BITS | (last ? PROBE_LAST : 0);
         uint64_t start = port_clock();
-        status = answer(args, 0, value);
-        if (!status)
-            status = await(args, 0, value, deadline);
+        status = answer(args, 0, message);
+        if (!status && !await(args, 0, i + 1, now + args->timeout_ns))
+            status = DB_ERROR_TIMEOUT;
         uint64_t end = port_clock();
-        if (i >= args->warmup)
-            args->ticks[i - args->warmup] = end - start;
+        if (i >= warmup)
+            args->ticks[made++] = end - start;
     }
     bench_span_end(args->span);
     *args->end_ns = port_now_ns();
+    *args->made = made;
+    *args->last = message;
     return status;
 }
 
 PORT_FN int respond(const struct bench_loaded_args *args)
 {
+    uint64_t message = 0;
     int status = DB_OK;
-    for (uint32_t i = 0; i < args->warmup + args->count && !status; i++) {
-        uint64_t value = args->first + i + 1;
-        status = await(args, 1, value, port_now_ns() + args->timeout_ns);
+
+    for (uint64_t number = 1; !status && !(message & PROBE_LAST); number++) {
+        /* Twice: the end of one round trip and the start of the next may each take a timeout. */
+        message = await(args, 1, number, port_now_ns() + 2 * args->timeout_ns);
+        if (!message)
+            return DB_ERROR_TIMEOUT;
         if (args->delay_ns)
             wait_ns(args->delay_ns);
-        if (!status)
-            status = answer(args, 1, value);
+        status = answer(args, 1, message);
     }
     return status;
 }

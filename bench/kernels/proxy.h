@@ -31,18 +31,20 @@ struct bench_enqueue_args {
 };
 PORT_KERNEL_DECLARE(bench_enqueue);
 
-/* Block 0 puts a count into block 1's word, which puts it back; the threads of the other blocks put
- * their own counts into words of theirs until the probe is through. */
+/* Block 0 puts a message into block 1's word, which puts it back; the threads of the other blocks
+ * put their counts into words of theirs until the probe is through: after `warmup` and `count`
+ * round trips, or with fewer once `budget_ns` have passed, of which the warm-up gets half. At least
+ * one is timed. */
 struct bench_loaded_args {
     struct db_qp **probe;  /* [2] */
     uint32_t probe_shared; /* with a background thread: the shared calls */
     uint64_t raddr;        /* of word 0; each block's and then each background thread's lies 128
                               bytes behind the one before */
     uint32_t rkey;
-    uint8_t *words;      /* the same for the kernel */
-    uint64_t first;      /* counts start above this: what an earlier launch left */
+    uint8_t *words;      /* the same for the kernel; 0 at the start */
     uint64_t delay_ns;   /* that block 1 waits before its answer */
     uint64_t timeout_ns; /* of one round trip */
+    uint64_t budget_ns;
     uint32_t warmup;
     uint32_t count;
 
@@ -52,6 +54,8 @@ struct bench_loaded_args {
     uint64_t pace_ns; /* between two puts of a background thread; 0: none */
 
     uint64_t *ticks;    /* [count] */
+    uint32_t *made;     /* [1] of them */
+    uint64_t *last;     /* [1] the message of the last round trip */
     uint64_t *puts;     /* [background threads] */
     uint64_t *stop;     /* 0 until the probe is through */
     int32_t *status;    /* [2 + background threads] */
