@@ -9,6 +9,7 @@
 
 extern const struct bench_case bench_case_null;
 extern const struct bench_case bench_case_timer;
+extern const struct bench_case bench_case_delay;
 extern const struct bench_case bench_case_one_op;
 extern const struct bench_case bench_case_ordering;
 extern const struct bench_case bench_case_inline;

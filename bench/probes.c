@@ -4,6 +4,7 @@
  */
 #include "probes.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LOADS_MAX   (PROBES_CTAS_MAX * PROBES_THREADS_MAX)
@@ -31,7 +32,9 @@ struct tables {
 enum bench_status probes_open(struct bench *b, struct transport *t, struct probes *probes)
 {
     *probes = (struct probes){.transport = t};
-    if (bench_samples_init(&probes->samples, bench_capacity(b)))
+    if (bench_samples_init(&probes->samples, bench_capacity(b)) ||
+        bench_samples_init(&probes->late, bench_capacity(b)) ||
+        bench_samples_init(&probes->added, bench_capacity(b)))
         return bench_fail(b, "no memory for the samples");
     enum bench_status status = transport_alloc(b, t, (2 + LOADS_MAX) * WORD_STRIDE, &probes->words);
     return status == BENCH_PASS
@@ -46,6 +49,8 @@ void probes_close(struct probes *probes)
     transport_block_free(probes->transport, &probes->tables);
     transport_free(probes->transport, &probes->words);
     bench_samples_free(&probes->samples);
+    bench_samples_free(&probes->late);
+    bench_samples_free(&probes->added);
     *probes = (struct probes){0};
 }
 
@@ -161,7 +166,25 @@ static enum bench_status clear(struct bench *b, struct probes *probes)
     return BENCH_PASS;
 }
 
-/* Fills the samples with round trips, in nanoseconds, and probes->carried with M puts a second. */
+/* Each answer without a delay, and the late one behind it. */
+static void add_pairs(struct probes *probes, const struct tables *tables, double ns_per_tick)
+{
+    for (uint32_t i = 0; i + 1 < tables->made; i += 2) {
+        double without = (double)tables->ticks[i] * ns_per_tick;
+        double with = (double)tables->ticks[i + 1] * ns_per_tick;
+        bench_samples_add(&probes->samples, without);
+        bench_samples_add(&probes->late, with);
+        bench_samples_add(&probes->added, fmax(with - without, 0));
+    }
+}
+
+static void add(struct probes *probes, const struct tables *tables, double ns_per_tick)
+{
+    for (uint32_t i = 0; i < tables->made; i++)
+        bench_samples_add(&probes->samples, (double)tables->ticks[i] * ns_per_tick);
+}
+
+/* Fills the samples, and probes->carried with M puts a second. */
 static enum bench_status measure(struct bench *b, struct probes *probes, const struct lanes *lanes,
                                  const struct probe *s)
 {
@@ -169,19 +192,23 @@ static enum bench_status measure(struct bench *b, struct probes *probes, const s
     uint32_t given = (uint32_t)b->options->warmup_iters;
     uint32_t warmup = bench_given(b->options, BENCH_OPT_WARMUP) ? given : WARMUP;
     enum bench_status status = BENCH_PASS;
+    uint32_t each = s->delay_ns ? 2 : 1; /* round trips of a sample */
     uint64_t n, puts = 0, ns = 0;
     struct bench_pace pace;
 
     bench_samples_clear(&probes->samples);
+    bench_samples_clear(&probes->late);
+    bench_samples_clear(&probes->added);
     for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
         bench_pace_start(&pace, b, "round trips under load");
-        while (status == BENCH_PASS && (n = bench_pace_next(&pace, CHUNK)) > 0) {
+        while (status == BENCH_PASS && (n = bench_pace_next(&pace, CHUNK / each)) > 0) {
             status = clear(b, probes);
             if (status == BENCH_PASS)
-                status = launch(b, probes, lanes, s, warmup, (uint32_t)n);
+                status = launch(b, probes, lanes, s, warmup, (uint32_t)n * each);
+            if (status != BENCH_PASS)
+                break;
             double ns_per_tick = transport_ns_per_tick(b, probes->transport, &tables->span);
-            for (uint32_t i = 0; i < tables->made && status == BENCH_PASS; i++)
-                bench_samples_add(&probes->samples, (double)tables->ticks[i] * ns_per_tick);
+            (s->delay_ns ? add_pairs : add)(probes, tables, ns_per_tick);
             for (uint32_t i = 0; i < s->ctas * s->threads; i++)
                 puts += tables->puts[i];
             ns += tables->end_ns - tables->start_ns;
@@ -214,10 +241,19 @@ static enum bench_status report(struct bench *b, struct probes *probes, const st
 
     size_t used = lanes_config(lanes, record.config, 5);
     if (s->proxied)
-        record.config[used] = (struct bench_config){
+        record.config[used++] = (struct bench_config){
             "protocol", s->protocol == DB_PROTOCOL_BASELINE ? "baseline" : "tuned", 0};
+    if (!s->delay_ns) {
+        memcpy(record.references, s->reference, sizeof(record.references));
+        return bench_report(b, &record, &probes->samples);
+    }
+    record.config[used] = (struct bench_config){"delay_us", NULL, 0};
+    enum bench_status status = bench_report(b, &record, &probes->samples);
+    record.config[used].number = s->delay_ns / 1000;
+    status = bench_worse(status, bench_report(b, &record, &probes->late));
+    record.metric = "added_delay";
     memcpy(record.references, s->reference, sizeof(record.references));
-    return bench_report(b, &record, &probes->samples);
+    return bench_worse(status, bench_report(b, &record, &probes->added));
 }
 
 enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
@@ -230,7 +266,8 @@ enum bench_status probes_run(struct bench *b, struct probes *probes, const struc
     enum bench_status status = lanes_open(b, probes->transport, &attr, &probes->words, &lanes);
     if (status == BENCH_PASS)
         status = measure(b, probes, &lanes, s);
-    if (status == BENCH_PASS && bench_samples_stats(&probes->samples, &stats))
+    if (status == BENCH_PASS &&
+        bench_samples_stats(s->delay_ns ? &probes->added : &probes->samples, &stats))
         status = bench_fail(b, "no memory for the statistics");
     if (status == BENCH_PASS && reported)
         status = report(b, probes, &lanes, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An 8-byte round trip on lanes of either kind, beside a background load: what the experiments
- * loaded and one-op have in common.
+ * loaded, one-op and delay have in common.
  */
 #ifndef BENCH_PROBES_H
 #define BENCH_PROBES_H
@@ -17,8 +17,10 @@ struct probes {
     struct transport_memory words;
     struct transport_block tables;
     struct bench_samples samples; /* nanoseconds */
-    double median_us;
-    double carried; /* M puts a second of the background */
+    struct bench_samples late;    /* of the answers with a delay, */
+    struct bench_samples added;   /* and how much longer than the one before each took */
+    double median_us;             /* of `added` with a delay, else of `samples` */
+    double carried;               /* M puts a second of the background */
 };
 
 /* One measurement. */
@@ -32,7 +34,7 @@ struct probe {
     uint32_t rings;   /* the probe's two among them */
     uint32_t batch;
     enum db_protocol protocol; /* of the background's rings and a shared probe's */
-    uint64_t delay_ns;         /* of each answer */
+    uint64_t delay_ns;         /* of every other answer; 0: none */
     double pace;               /* puts a nanosecond of all the background; 0: as fast as they go */
     const char *paper;         /* NULL: the first of the case's row */
     const char *reference[BENCH_REFERENCES_MAX];

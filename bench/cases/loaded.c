@@ -3,7 +3,6 @@
  * An 8-byte round trip beside bulk puts (the paper's Figure 6 and Table 11): the probe shares the
  * queue or ring of a background CTA, or has its own; idle, under all the load that there is, and
  * with the load of both systems paced alike. What the background carried meanwhile stands beside.
- * And the timer check: an answer that comes 50 us later must take 50 us more.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,15 +10,12 @@
 #include "../cases.h"
 #include "../probes.h"
 
-#define DELAY_NS       50000u
-#define DELAY_FAULT_US 1.0
-#define RINGS          32u
-#define WORKERS        4u
+#define RINGS   32u
+#define WORKERS 4u
 
 struct state {
     struct transport transport;
     struct probes probes;
-    struct bench_samples delay;
 };
 
 static enum bench_status setup(struct bench *b)
@@ -28,8 +24,6 @@ static enum bench_status setup(struct bench *b)
     if (!state)
         return bench_fail(b, "no memory");
     b->state = state;
-    if (bench_samples_init(&state->delay, 1))
-        return bench_fail(b, "no memory for the samples");
     enum bench_status status = transport_open(b, &state->transport);
     return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
 }
@@ -41,43 +35,8 @@ static void teardown(struct bench *b)
         return;
     probes_close(&state->probes);
     transport_close(&state->transport);
-    bench_samples_free(&state->delay);
     free(state);
 }
-
-/* ---- The timer check ---- */
-
-static enum bench_status check_timer(struct bench *b, bool proxied)
-{
-    struct state *state = b->state;
-    struct probe s = {.proxied = proxied, .threads = 1, .workers = 1, .rings = 3, .batch = 1};
-
-    enum bench_status status = probes_run(b, &state->probes, &s, false);
-    double without = state->probes.median_us;
-    s.delay_ns = DELAY_NS;
-    if (status == BENCH_PASS)
-        status = probes_run(b, &state->probes, &s, false);
-    double with = state->probes.median_us;
-    if (status != BENCH_PASS)
-        return status;
-    struct bench_record record = {
-        .paper_id = "X17",
-        .system = proxied ? "mini-proxy" : "mini-gda",
-        .config = {{"delay_us", NULL, DELAY_NS / 1000}},
-        .metric = "added_delay",
-        .unit = "us",
-        .references = {"R329", "R330", "R331", "R332"},
-    };
-    bench_samples_clear(&state->delay);
-    bench_samples_add(&state->delay, fmax(with - without, 0) * 1e3);
-    status = bench_report(b, &record, &state->delay);
-    if (status == BENCH_PASS && fabs(with - without - DELAY_NS / 1e3) > DELAY_FAULT_US)
-        status = bench_degrade(b, "%s: a delay of %.0f us adds %.2f us to the round trip",
-                               record.system, DELAY_NS / 1e3, with - without);
-    return status;
-}
-
-/* ---- The experiment ---- */
 
 static struct probe setting_of(const struct bench *b, bool proxied)
 {
@@ -153,8 +112,6 @@ static enum bench_status run(struct bench *b)
         (bench_given(options, BENCH_OPT_THREADS) && options->threads_per_cta > PROBES_THREADS_MAX))
         return bench_usage(b, "a load of at most %u CTAs of %u threads is possible",
                            PROBES_CTAS_MAX, PROBES_THREADS_MAX);
-    for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++)
-        status = bench_worse(status, check_timer(b, proxied));
     for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++)
         status = bench_worse(status, sweep(b, proxied, &greatest[proxied]));
     /* Both at a rate that both can carry. */

@@ -2,7 +2,7 @@
 /*
  * The timer check (the paper's X17): a delay of known length, added to an operation, must show up
  * in its time; and the timer must run at the rate of CLOCK_MONOTONIC. This checks the host's timer;
- * the round-trip experiments do the same with a responder that waits.
+ * delay.c does the same with a responder that waits.
  */
 #include "../cases.h"
 

@@ -121,9 +121,11 @@ PORT_FN void wait_ns(uint64_t ns)
         port_pause();
 }
 
-/* A message is its number, from 1, and below it whether another one follows. */
-#define PROBE_LAST 1u
-#define PROBE_BITS 1u
+/* A message is its number, from 1, and two bits below it: whether it is to be answered late, and
+ * whether another one follows. */
+#define PROBE_LATE 1u
+#define PROBE_LAST 2u
+#define PROBE_BITS 2u
 
 /* The word of `side`, once message `number` is there; 0: it is not by the deadline. */
 PORT_FN uint64_t await(const struct bench_loaded_args *args, uint32_t side, uint64_t number,
@@ -164,8 +166,11 @@ PORT_FN int initiate(const struct bench_loaded_args *args)
             until = began + args->budget_ns;
             bench_span_start(args->span);
         }
-        bool last = i >= warmup && (made + 1 == args->count || now >= until);
-        message = (uint64_t)(i + 1) << PROBE_BITS | (last ? PROBE_LAST : 0);
+        bool late = i >= warmup && args->delay_ns && made % 2;
+        bool last =
+            i >= warmup && (late || !args->delay_ns) && (made + 1 == args->count || now >= until);
+        message =
+            (uint64_t)(i + 1) << PROBE_BITS | (late ? PROBE_LATE : 0) | (last ? PROBE_LAST : 0);
         uint64_t start = port_clock();
         status = answer(args, 0, message);
         if (!status && !await(args, 0, i + 1, now + args->timeout_ns))
@@ -191,7 +196,7 @@ PORT_FN int respond(const struct bench_loaded_args *args)
         message = await(args, 1, number, port_now_ns() + 2 * args->timeout_ns);
         if (!message)
             return DB_ERROR_TIMEOUT;
-        if (args->delay_ns)
+        if (message & PROBE_LATE)
             wait_ns(args->delay_ns);
         status = answer(args, 1, message);
     }

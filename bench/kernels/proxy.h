@@ -42,11 +42,11 @@ struct bench_loaded_args {
                               bytes behind the one before */
     uint32_t rkey;
     uint8_t *words;      /* the same for the kernel; 0 at the start */
-    uint64_t delay_ns;   /* that block 1 waits before its answer */
+    uint64_t delay_ns;   /* that block 1 waits before every other answer that is timed */
     uint64_t timeout_ns; /* of one round trip */
     uint64_t budget_ns;
     uint32_t warmup;
-    uint32_t count;
+    uint32_t count; /* even, with a delay */
 
     struct db_qp **load; /* [loads]: background block n uses load[(n - 2) % loads] */
     uint32_t loads;

@@ -67,6 +67,7 @@ bench inline 120
 bench rate 120
 bench clock 60
 bench proxy-enqueue 100
+bench delay 60
 bench loaded 100
 bench proxy-rate 100
 bench_as proxy-rate-wqe proxy-rate 100 --post=wqe

@@ -55,6 +55,10 @@ for claim in sys.argv[2:]:
 
 run "0 3" proxy-enqueue -n 20 --out_json
 systems mini-proxy mini-gda
+run "0 3" delay -n 100 --out_json
+systems mini-proxy mini-gda
+told 'len(rows(metric="added_delay", paper_id="X17", delay_us=50)) == 2' \
+    'all(x["t_min"] > 49 for x in rows(metric="round_trip", delay_us=50))'
 run "0 3" loaded -n 5 --ctas=4 --out_json
 systems mini-proxy mini-gda
 run "0 3" proxy-rate -n 200 --repetitions=1 --out_json
