@@ -129,6 +129,7 @@ static enum bench_status launch(struct bench *b, struct probes *probes, const st
         .loads = loads ? loads : 1,
         .load_shared = s->shared || threads > loads,
         .pace_ns = s->pace > 0 ? (uint64_t)(threads / s->pace) : 0,
+        .first_ns = s->pace > 0 ? (uint64_t)(1 / s->pace) : 0,
         .ticks = on_gpu->ticks,
         .made = &on_gpu->made,
         .last = &on_gpu->last,

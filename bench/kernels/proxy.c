@@ -157,7 +157,7 @@ PORT_FN int initiate(const struct bench_loaded_args *args)
     uint32_t warmup = args->warmup, made = 0;
     int status = DB_OK;
 
-    *args->start_ns = began;
+    port_st64(args->start_ns, began, PORT_RELAXED, PORT_GPU); /* the load begins */
     for (uint32_t i = 0; !status && !(message & PROBE_LAST); i++) {
         uint64_t now = port_now_ns();
         if (i < warmup && now >= until)
@@ -180,6 +180,7 @@ PORT_FN int initiate(const struct bench_loaded_args *args)
             args->ticks[made++] = end - start;
     }
     bench_span_end(args->span);
+    port_st64(args->stop, 1, PORT_RELAXED, PORT_GPU);
     *args->end_ns = port_now_ns();
     *args->made = made;
     *args->last = message;
@@ -207,18 +208,20 @@ PORT_FN int load(const struct bench_loaded_args *args, uint32_t thread, uint64_t
 {
     struct db_qp *qp = args->load[(port_block() - 2) % args->loads];
     uint64_t raddr = args->raddr + (2 + (uint64_t)thread) * WORD_STRIDE;
-    uint64_t index, next = port_now_ns();
+    uint64_t index, next;
     int status = DB_OK;
 
+    while ((next = port_ld64(args->start_ns, PORT_RELAXED, PORT_GPU)) == 0)
+        port_pause();
+    next += (thread + 1) * args->first_ns;
     while (!status && port_ld64(args->stop, PORT_RELAXED, PORT_GPU) == 0) {
+        if (args->pace_ns && port_now_ns() < next) {
+            port_pause();
+            continue;
+        }
+        next += args->pace_ns;
         status = send(qp, args->load_shared, raddr, args->rkey, *puts + 1, &index);
         *puts += status == DB_OK;
-        if (args->pace_ns == 0)
-            continue;
-        next += args->pace_ns;
-        while (!status && port_now_ns() < next &&
-               port_ld64(args->stop, PORT_RELAXED, PORT_GPU) == 0)
-            port_pause();
     }
     return status ? status : args->load_shared ? db_flush_shared(qp) : db_flush(qp);
 }
@@ -236,8 +239,6 @@ PORT_KERNEL(bench_loaded, struct bench_loaded_args, args)
     if (port_thread() != 0)
         return;
     args->status[side] = side == 0 ? initiate(args) : respond(args);
-    if (side == 0)
-        port_st64(args->stop, 1, PORT_RELAXED, PORT_GPU);
 }
 
 /* ---- As fast as it goes ---- */

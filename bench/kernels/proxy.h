@@ -51,7 +51,8 @@ struct bench_loaded_args {
     struct db_qp **load; /* [loads]: background block n uses load[(n - 2) % loads] */
     uint32_t loads;
     uint32_t load_shared;
-    uint64_t pace_ns; /* between two puts of a background thread; 0: none */
+    uint64_t pace_ns;  /* between two puts of a background thread; 0: none */
+    uint64_t first_ns; /* until the first one's first put, and from there to the next one's */
 
     uint64_t *ticks;    /* [count] */
     uint32_t *made;     /* [1] of them */
@@ -59,7 +60,7 @@ struct bench_loaded_args {
     uint64_t *puts;     /* [background threads] */
     uint64_t *stop;     /* 0 until the probe is through */
     int32_t *status;    /* [2 + background threads] */
-    uint64_t *start_ns; /* [1] of all round trips */
+    uint64_t *start_ns; /* [1] of all round trips and of the load; 0 until then */
     uint64_t *end_ns;
     struct bench_span *span;
 };

@@ -59,8 +59,13 @@ run "0 3" delay -n 100 --out_json
 systems mini-proxy mini-gda
 told 'len(rows(metric="added_delay", paper_id="X17", delay_us=50)) == 2' \
     'all(x["t_min"] > 49 for x in rows(metric="round_trip", delay_us=50))'
-run "0 3" loaded -n 5 --ctas=4 --out_json
+# What the background carried; at a pace that every machine can keep, no more than that.
+run "0 3" loaded -D 0.2 --ctas=4 --pace=2000 --out_json
 systems mini-proxy mini-gda
+told 'all(any(x["config"]["carried_k_msg_s"] for x in rows(system=s)) for s in ("mini-gda", "mini-proxy"))' \
+    'not any(x["config"]["carried_k_msg_s"] for x in rows(background_ctas=0))' \
+    'len(rows(pace_k_msg_s=2)) == 2' \
+    'all(x["config"]["carried_k_msg_s"] <= 3 for x in rows(pace_k_msg_s=2))'
 run "0 3" proxy-rate -n 200 --repetitions=1 --out_json
 systems mini-proxy mini-gda libmlx5
 run "0 3" proxy-rate -n 200 --repetitions=1 --post=wqe --workers=2 --rings=5 --out_json
