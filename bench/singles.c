@@ -11,6 +11,7 @@
 struct results {
     uint64_t issue[SINGLES_CHUNK];
     uint64_t complete[SINGLES_CHUNK];
+    uint64_t atomics;
     struct bench_span span;
     int32_t status;
 };
@@ -75,6 +76,7 @@ static enum bench_status launch(struct bench *b, struct singles *singles, const 
         .count = count,
         .issue = on_gpu->issue,
         .complete = on_gpu->complete,
+        .atomics = &on_gpu->atomics,
         .status = &on_gpu->status,
         .span = &on_gpu->span,
     };
@@ -133,6 +135,8 @@ static enum bench_status run_chunk(struct bench *b, struct singles *singles,
         status = lanes_check(b, lanes, results->status);
     if (status != BENCH_PASS)
         return status;
+    singles->pushes += puts;
+    singles->atomics = results->atomics;
     double ns_per_tick = transport_ns_per_tick(b, singles->transport, &results->span);
     for (uint32_t i = 0; i < count; i++) {
         bench_samples_add(&singles->issue, (double)results->issue[i] * ns_per_tick);
@@ -151,6 +155,7 @@ enum bench_status singles_measure(struct bench *b, struct singles *singles,
     bench_samples_clear(&singles->issue);
     bench_samples_clear(&singles->complete);
     singles->valid = BENCH_UNCHECKED;
+    singles->pushes = singles->atomics = 0;
     for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
         uint32_t warmup = (uint32_t)b->options->warmup_iters;
         bench_pace_start(&pace, b, lanes_system(lanes));
@@ -196,7 +201,10 @@ enum bench_status singles_row(struct bench *b, struct singles *singles,
         bool released = !row || row->steps & (DB_RING_RELEASE | DB_RING_PAYLOAD);
         record.config[1] = (struct bench_config){
             "payload", released ? "pointer, released" : "pointer, visible before", 0};
-        lanes_config(&lanes, record.config, 2);
+        size_t used = lanes_config(&lanes, record.config, 2);
+        if (row && singles->pushes > 0)
+            record.config[used] =
+                (struct bench_config){"atomics_per_push", NULL, singles->atomics / singles->pushes};
         status = singles_report(b, singles, &record, row ? row->issue : none,
                                 row ? row->complete : none);
     }

@@ -22,6 +22,8 @@ struct singles {
     size_t max_bytes;
     struct bench_samples issue;
     struct bench_samples complete;
+    uint64_t pushes;  /* of the samples and their warm-up, */
+    uint64_t atomics; /* and how many on that lane reserved with one; 0 with SINGLES_ANY */
     enum bench_valid valid;
     uint64_t round; /* of payload patterns, so that none is taken for an earlier one */
 };

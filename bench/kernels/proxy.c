@@ -78,6 +78,7 @@ PORT_KERNEL(bench_enqueue, struct bench_enqueue_args, args)
         *args->status = enqueue(args, DB_RING_TUNED);
         break;
     }
+    *args->atomics = port_ld64(&args->qp->ring->many->reserved, PORT_RELAXED, PORT_GPU);
 }
 
 PORT_KERNEL(bench_single, struct bench_single_args, args)

@@ -26,6 +26,8 @@ struct bench_enqueue_args {
     uint32_t count;
     uint64_t *issue;    /* [count] ticks from the call to behind the store */
     uint64_t *complete; /* [count] ticks from the call to the completion */
+    uint64_t *atomics;  /* [1] pushes of this launch and those before that reserved with one, as the
+                           ring counted them */
     int32_t *status;    /* [1] */
     struct bench_span *span;
 };
