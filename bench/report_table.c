@@ -59,11 +59,13 @@ static void format_number(double value, char *text)
         snprintf(text, REPORT_CELL_BYTES, "%#.4g", value);
 }
 
+/* Of the statistic that the figure is. */
 static void format_ratio(const struct bench_record *record, const struct bench_reference *reference,
                          char *text)
 {
     double factor = bench_unit_factor(record->unit, reference->unit);
-    double ratio = reference->number > 0 ? record->stats.typical * factor / reference->number : 0;
+    double ours = strcmp(reference->stat, "p99") == 0 ? record->stats.p99 : record->stats.typical;
+    double ratio = reference->number > 0 ? ours * factor / reference->number : 0;
 
     if (ratio > 0)
         snprintf(text, REPORT_CELL_BYTES, ratio < 1000 ? "%.3gx" : "%.0fx", ratio);
@@ -254,7 +256,7 @@ static struct report_columns figure_columns(const struct report_group *all,
         add_column(&columns, all, COLUMN_PAYLOAD, "payload", false);
     if (has_references(all)) {
         add_column(&columns, all, COLUMN_PAPER, "paper", true);
-        add_column(&columns, all, COLUMN_RATIO, "p50/paper", true);
+        add_column(&columns, all, COLUMN_RATIO, "ours/paper", true);
         add_column(&columns, all, COLUMN_ROW, "paper's row", false);
     }
     return columns;
