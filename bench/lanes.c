@@ -157,6 +157,21 @@ size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size
     return transport_payload_place(lanes->memory, config, used);
 }
 
+double lanes_worker_mhz(const struct lanes *lanes)
+{
+    double slowest = 0;
+
+    for (uint32_t worker = 1; worker <= lanes->attr.proxy.workers; worker++) {
+        struct db_worker_info info;
+        if (db_proxy_query(lanes->proxy, worker, &info) || info.cpu < 0)
+            return 0;
+        double mhz = bench_cpu_mhz(info.cpu);
+        if (worker == 1 || mhz < slowest)
+            slowest = mhz;
+    }
+    return slowest;
+}
+
 uint32_t lanes_workers(const struct transport *t, uint32_t wanted)
 {
     uint32_t cpus = bench_cpus_allowed();

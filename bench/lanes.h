@@ -61,6 +61,10 @@ const char *lanes_system(const struct lanes *lanes);
  * their parts and the payloads lie. Returns how many entries of `config` are in use then. */
 size_t lanes_config(const struct lanes *lanes, struct bench_config *config, size_t used);
 
+/* The clock of the CPU of a proxy's worker, of the slowest where there are several; 0 when one is
+ * not pinned or its clock is not known. */
+double lanes_worker_mhz(const struct lanes *lanes);
+
 /* How many workers can have a core of their own beside the producers and the NIC: at least one. */
 uint32_t lanes_workers(const struct transport *t, uint32_t wanted);
 

@@ -109,16 +109,21 @@ static double cpuinfo_mhz(long cpu)
     return mhz;
 }
 
-void bench_cpu_state_read(struct bench_cpu_state *state)
+double bench_cpu_mhz(int cpu)
 {
     char path[96];
     char line[64];
-    int cpu = sched_getcpu();
 
     snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", cpu);
     read_line(path, line, sizeof(line));
-    state->mhz = line[0] ? strtod(line, NULL) / 1000 : cpuinfo_mhz(cpu);
+    return line[0] ? strtod(line, NULL) / 1000 : cpuinfo_mhz(cpu);
+}
 
+void bench_cpu_state_read(struct bench_cpu_state *state)
+{
+    char line[64];
+
+    state->mhz = bench_cpu_mhz(sched_getcpu());
     read_line("/proc/loadavg", line, sizeof(line));
     state->load_average = line[0] ? strtod(line, NULL) : -1;
 }

@@ -27,6 +27,9 @@ struct bench_cpu_state {
 /* By the affinity mask of the calling thread; 0 when unknown. */
 unsigned bench_cpus_allowed(void);
 
+/* The clock of a CPU; 0 when unknown. */
+double bench_cpu_mhz(int cpu);
+
 void bench_machine_read(struct bench_machine *machine);
 void bench_cpu_state_read(struct bench_cpu_state *state);
 

@@ -73,8 +73,15 @@ static struct lanes_attr attr_of(const struct probe *s)
         .last_own = 2,
         .last_alone = s->alone ? 2 : 0,
         .protocol = s->protocol,
-        .proxy = {.workers = s->workers, .batch = s->batch},
+        .proxy = {.workers = s->workers, .batch = s->batch, .idle = s->idle},
     };
+}
+
+enum bench_status probes_lanes(struct bench *b, struct probes *probes, const struct probe *s,
+                               struct lanes *lanes)
+{
+    struct lanes_attr attr = attr_of(s);
+    return lanes_open(b, probes->transport, &attr, &probes->words, lanes);
 }
 
 /* Every word holds what was put there last: the probe's message, each background thread's count. */
@@ -186,7 +193,7 @@ static void add(struct probes *probes, const struct tables *tables, double ns_pe
 }
 
 /* Fills the samples, and probes->carried with M puts a second. */
-static enum bench_status measure(struct bench *b, struct probes *probes, const struct lanes *lanes,
+enum bench_status probes_measure(struct bench *b, struct probes *probes, const struct lanes *lanes,
                                  const struct probe *s)
 {
     const struct tables *tables = probes->tables.host;
@@ -260,13 +267,12 @@ static enum bench_status report(struct bench *b, struct probes *probes, const st
 enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
                              bool reported)
 {
-    struct lanes_attr attr = attr_of(s);
     struct bench_stats stats = {0};
     struct lanes lanes;
 
-    enum bench_status status = lanes_open(b, probes->transport, &attr, &probes->words, &lanes);
+    enum bench_status status = probes_lanes(b, probes, s, &lanes);
     if (status == BENCH_PASS)
-        status = measure(b, probes, &lanes, s);
+        status = probes_measure(b, probes, &lanes, s);
     if (status == BENCH_PASS &&
         bench_samples_stats(s->delay_ns ? &probes->added : &probes->samples, &stats))
         status = bench_fail(b, "no memory for the statistics");

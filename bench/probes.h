@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An 8-byte round trip on lanes of either kind, beside a background load: what the experiments
- * loaded, one-op and delay have in common.
+ * loaded, one-op, delay and warmth have in common.
  */
 #ifndef BENCH_PROBES_H
 #define BENCH_PROBES_H
@@ -33,6 +33,7 @@ struct probe {
     uint32_t workers; /* of a proxy */
     uint32_t rings;   /* the probe's two among them */
     uint32_t batch;
+    enum db_proxy_idle idle;   /* where the options do not say */
     enum db_protocol protocol; /* of the background's rings and a shared probe's */
     uint64_t delay_ns;         /* of every other answer; 0: none */
     double pace;               /* puts a nanosecond of all the background; 0: as fast as they go */
@@ -48,5 +49,11 @@ void probes_close(struct probes *probes);
  * stay in `probes`, and are reported when `reported`. */
 enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
                              bool reported);
+
+/* Its first two steps: the lanes, which the caller closes, and the samples. */
+enum bench_status probes_lanes(struct bench *b, struct probes *probes, const struct probe *s,
+                               struct lanes *lanes);
+enum bench_status probes_measure(struct bench *b, struct probes *probes, const struct lanes *lanes,
+                                 const struct probe *s);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much a worker's clock state moves a proxy's latency (the paper's Table 9): put + completion
- * after an idle time, when the workers' cores have slowed down, and after a time of load, when they
- * run at their highest clock. mini-gda, whose thread is the GPU's, is the control. The clock of the
- * CPU that asks is in each record.
+ * How much a worker's clock state moves a proxy's latency (the paper's Table 9): a put and a round
+ * trip after an idle time, when the workers' cores have slowed down, and after a time of load, when
+ * they run at their highest clock. mini-gda, whose thread is the GPU's, is the control. Each result
+ * has how long the idle time or the load was and the clock that it left the workers' cores at.
  *
  * The paper idles for 45 s and loads for 20 s. Where CPU threads play the GPU both are 1 s, unless
  * the options say otherwise: the producer is then as cold as the worker, and nothing is learnt.
@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "../cases.h"
+#include "../probes.h"
 #include "../singles.h"
 
 #define COLD_NS  45000000000u
@@ -22,7 +23,15 @@
 struct state {
     struct transport transport;
     struct singles singles;
+    struct probes probes;
     uint64_t cold_ns, warm_ns;
+};
+
+/* What is measured, of one system, in one state. */
+struct setting {
+    bool round_trip; /* else single puts */
+    bool warm;
+    struct probe probe; /* of the round trips */
 };
 
 static enum bench_status setup(struct bench *b)
@@ -42,7 +51,8 @@ static enum bench_status setup(struct bench *b)
         state->cold_ns = options->cold_ns;
     if (bench_given(options, BENCH_OPT_WARM))
         state->warm_ns = options->warm_ns;
-    return singles_open(b, &state->transport, 8, &state->singles);
+    status = singles_open(b, &state->transport, 8, &state->singles);
+    return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
 }
 
 static void teardown(struct bench *b)
@@ -50,76 +60,117 @@ static void teardown(struct bench *b)
     struct state *state = b->state;
     if (!state)
         return;
+    probes_close(&state->probes);
     singles_close(&state->singles);
     transport_close(&state->transport);
     free(state);
 }
 
-static enum bench_status idle(uint64_t ns)
+static enum bench_status measure(struct bench *b, const struct lanes *lanes,
+                                 const struct setting *setting)
 {
-    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000u),
-                            .tv_nsec = (long)(ns % 1000000000u)};
+    struct state *state = b->state;
+    return setting->round_trip ? probes_measure(b, &state->probes, lanes, &setting->probe)
+                               : singles_measure(b, &state->singles, lanes, SINGLES_ANY, 8);
+}
+
+/* Idles, or does what will be measured, for as long as the state asks. */
+static enum bench_status prepare(struct bench *b, const struct lanes *lanes,
+                                 const struct setting *setting)
+{
+    const struct state *state = b->state;
+    uint64_t until = bench_monotonic_ns() + state->warm_ns;
+    struct timespec left = {.tv_sec = (time_t)(state->cold_ns / 1000000000u),
+                            .tv_nsec = (long)(state->cold_ns % 1000000000u)};
+    enum bench_status status = BENCH_PASS;
+
+    if (setting->warm) {
+        while (status == BENCH_PASS && bench_monotonic_ns() < until)
+            status = measure(b, lanes, setting);
+        return status;
+    }
     while (nanosleep(&left, &left))
         continue;
     return BENCH_PASS;
 }
 
-/* Puts until the time is over. */
-static enum bench_status load(struct bench *b, const struct lanes *lanes, uint64_t ns)
+static enum bench_status report(struct bench *b, const struct lanes *lanes,
+                                const struct setting *setting, uint64_t ms, double mhz)
 {
     struct state *state = b->state;
-    uint64_t until = bench_monotonic_ns() + ns;
-    enum bench_status status = BENCH_PASS;
-
-    while (status == BENCH_PASS && bench_monotonic_ns() < until)
-        status = singles_measure(b, &state->singles, lanes, SINGLES_ANY, 8);
-    return status;
-}
-
-static enum bench_status measure(struct bench *b, const struct lanes *lanes, bool warm)
-{
-    struct state *state = b->state;
-    uint64_t ns = warm ? state->warm_ns : state->cold_ns;
     static const char *const none[BENCH_REFERENCES_MAX];
     static const char *const cold[BENCH_REFERENCES_MAX] = {"R094"};
-
-    enum bench_status status = warm ? load(b, lanes, ns) : idle(ns);
-    if (status == BENCH_PASS)
-        status = singles_measure(b, &state->singles, lanes, SINGLES_ANY, 8);
-    if (status != BENCH_PASS)
-        return status;
     struct bench_record record = {.system = lanes_system(lanes), .msg_bytes = 8};
-    record.config[0] = (struct bench_config){"state", warm ? "warm" : "cold", 0};
-    record.config[1] = (struct bench_config){warm ? "load_ms" : "idle_ms", NULL, ns / 1000000};
-    lanes_config(lanes, record.config, 2);
-    return singles_report(b, &state->singles, &record, none,
-                          lanes->attr.proxied && !warm ? cold : none);
+    size_t used = 2;
+
+    record.config[0] = (struct bench_config){"state", setting->warm ? "warm" : "cold", 0};
+    record.config[1] = (struct bench_config){setting->warm ? "load_ms" : "idle_ms", NULL, ms};
+    if (lanes->attr.proxied)
+        record.config[used++] =
+            (struct bench_config){"worker_mhz", mhz > 0 ? NULL : "unknown", (uint64_t)(mhz + 0.5)};
+    lanes_config(lanes, record.config, used);
+    if (!setting->round_trip)
+        return singles_report(b, &state->singles, &record, none,
+                              lanes->attr.proxied && !setting->warm ? cold : none);
+    record.metric = "round_trip";
+    record.unit = "us";
+    record.valid = b->options->check ? BENCH_VALID : BENCH_UNCHECKED;
+    if (lanes->attr.proxied)
+        record.references[0] = setting->warm ? "R361" : "R360";
+    return bench_report(b, &record, &state->probes.samples);
+}
+
+/* Cold, then warm, on lanes that are new. */
+static enum bench_status run_both(struct bench *b, bool proxied, bool round_trip)
+{
+    struct state *state = b->state;
+    /* A worker that naps while nothing is to do lets its core slow down. */
+    const struct lanes_attr one = {
+        .proxied = proxied, .count = 1, .proxy = {.idle = DB_IDLE_BACK_OFF}};
+    struct setting setting = {
+        .round_trip = round_trip,
+        .probe = {.proxied = proxied,
+                  .threads = 1,
+                  .rings = 2,
+                  .workers = lanes_workers(&state->transport, 2),
+                  .batch = 1,
+                  .idle = DB_IDLE_BACK_OFF},
+    };
+    struct lanes lanes;
+
+    enum bench_status status =
+        round_trip ? probes_lanes(b, &state->probes, &setting.probe, &lanes)
+                   : lanes_open(b, &state->transport, &one, &state->singles.memory, &lanes);
+    for (int warm = 0; warm < 2 && status == BENCH_PASS; warm++) {
+        uint64_t began = bench_monotonic_ns();
+        setting.warm = warm;
+        status = prepare(b, &lanes, &setting);
+        uint64_t ms = (bench_monotonic_ns() - began) / 1000000;
+        double mhz = proxied ? lanes_worker_mhz(&lanes) : 0;
+        if (status == BENCH_PASS)
+            status = measure(b, &lanes, &setting);
+        if (status == BENCH_PASS)
+            status = report(b, &lanes, &setting, ms, mhz);
+    }
+    lanes_close(&lanes);
+    return status;
 }
 
 static enum bench_status run(struct bench *b)
 {
-    struct state *state = b->state;
     enum bench_status status = BENCH_PASS;
 
-    for (int proxied = 1; proxied >= 0 && status != BENCH_FAIL; proxied--) {
-        /* A worker that naps while nothing is to do lets its core slow down. */
-        const struct lanes_attr attr = {
-            .proxied = proxied, .count = 1, .proxy = {.idle = DB_IDLE_BACK_OFF}};
-        struct lanes lanes;
-        enum bench_status row =
-            lanes_open(b, &state->transport, &attr, &state->singles.memory, &lanes);
-        for (int warm = 0; warm < 2 && row == BENCH_PASS; warm++)
-            row = measure(b, &lanes, warm);
-        lanes_close(&lanes);
-        status = bench_worse(status, row);
-    }
+    for (int proxied = 1; proxied >= 0 && status != BENCH_FAIL; proxied--)
+        for (int round_trip = 0; round_trip < 2 && status != BENCH_FAIL; round_trip++)
+            status = bench_worse(status, run_both(b, proxied, round_trip));
     return status;
 }
 
 const struct bench_case bench_case_warmth = {
     .name = "warmth",
     .paper = {"T9"},
-    .summary = "put + completion of a proxy whose workers are cold, and warm; beside mini-gda",
+    .summary =
+        "a put and a round trip by a proxy whose workers are cold, and warm; beside mini-gda",
     .uses = LANES_USES | BENCH_USES_PAYLOAD | BENCH_USE(COLD) | BENCH_USE(WARM),
     .iters = 2000,
     LANES_LEAST_DEPTH,

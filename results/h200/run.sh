@@ -73,7 +73,7 @@ bench proxy-rate 100
 bench_as proxy-rate-wqe proxy-rate 100 --post=wqe
 bench payload 100
 bench idle 100
-bench warmth 240
+bench warmth 400
 if command -v nvidia-smi >/dev/null; then
     step gpu-after 20 nvidia-smi --query-gpu=clocks.sm,clocks_event_reasons.active,temperature.gpu --format=csv
 fi

@@ -75,8 +75,19 @@ run "0 3" proxy-rate -n 200 --repetitions=1 --post=wqe --workers=2 --rings=5 --o
 systems mini-proxy
 run "0 3" payload -n 20 --repetitions=1 --minbytes=8 --maxbytes=4096 --stepfactor=8 --out_json
 systems mini-proxy mini-gda
-run "0 3" warmth -n 20 --cold=0.01 --warm=0.01 --idle=sleep --out_json
+# A put and a round trip of each system: four times both, which the clock of the wall has to agree with.
+started=$(date +%s)
+run "0 3" warmth -n 20 --cold=0.3 --warm=0.2 --idle=sleep --out_json
+if [ $(($(date +%s) - started)) -lt 2 ]; then
+    echo "warmth neither idled nor worked as long as it should"
+    exit 1
+fi
 systems mini-proxy mini-gda
+told 'len(rows(metric="round_trip")) == 4' \
+    'all(x["config"]["idle_ms"] >= 300 for x in rows(state="cold"))' \
+    'all(x["config"]["load_ms"] >= 200 for x in rows(state="warm"))' \
+    'all(m == "unknown" or m > 0 for m in (x["config"]["worker_mhz"] for x in rows(system="mini-proxy")))' \
+    '[x["reference"] for x in rows(system="mini-proxy", metric="round_trip")] == [["R360"], ["R361"]]'
 run "0 3" idle -n 20 --out_json
 systems mini-proxy
 run "0 3" one-op -n 20 --out_json
