@@ -133,8 +133,10 @@ enum bench_status bench_check_payload(const struct bench *b, enum bench_valid *v
 enum bench_status bench_report(struct bench *b, const struct bench_record *record,
                                const struct bench_samples *samples);
 
-/* The same of a result that is one value. */
+/* The same of a result that is one value, and of one that is none: `why` says so in its place. */
 enum bench_status bench_report_value(struct bench *b, const struct bench_record *record,
                                      double value);
+enum bench_status bench_report_none(struct bench *b, const struct bench_record *record,
+                                    const char *why);
 
 #endif

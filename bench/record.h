@@ -56,6 +56,7 @@ struct bench_record {
 
     /* Filled by bench_report(). */
     const char *experiment;
+    const char *why_none;     /* there is no value, and why; else NULL */
     struct bench_stats stats; /* in `unit` */
     struct bench_where where;
     double factor;                     /* from a sample to `unit` */

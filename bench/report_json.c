@@ -119,18 +119,24 @@ static json_t *samples_array(const struct bench_record *record)
 static void set_statistics(json_t *object, const struct bench_record *record)
 {
     const struct bench_stats *stats = &record->stats;
+    const struct {
+        const char *key;
+        double value;
+    } values[] = {
+        {"t_min", stats->min},         {"t_typical", stats->typical},
+        {"t_avg", stats->avg},         {"t_max", stats->max},
+        {"t_stdev", stats->stdev},     {"percentile_90", stats->p90},
+        {"percentile_99", stats->p99}, {"percentile_99.9", stats->p999},
+    };
 
     json_object_set_new(object, "n_iterations", count(record->iterations));
     json_object_set_new(object, "n_samples", count(stats->n));
-    json_object_set_new(object, "t_min", real(stats->min));
-    json_object_set_new(object, "t_typical", real(stats->typical));
-    json_object_set_new(object, "t_avg", real(stats->avg));
-    json_object_set_new(object, "t_max", real(stats->max));
-    json_object_set_new(object, "t_stdev", real(stats->stdev));
-    json_object_set_new(object, "percentile_90", real(stats->p90));
-    json_object_set_new(object, "percentile_99", real(stats->p99));
-    json_object_set_new(object, "percentile_99.9", real(stats->p999));
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        json_object_set_new(object, values[i].key,
+                            record->why_none ? json_null() : real(values[i].value));
     json_object_set_new(object, "outliers", count(stats->outliers));
+    if (record->why_none)
+        json_object_set_new(object, "why_none", json_string(record->why_none));
 }
 
 static json_t *record_object(const struct bench_record *record, const struct bench_machine *machine)

@@ -59,6 +59,16 @@ static void format_number(double value, char *text)
         snprintf(text, REPORT_CELL_BYTES, "%#.4g", value);
 }
 
+/* Why there is no value stands in the place of the median. */
+static void format_value(const struct bench_record *record, enum report_column_kind kind,
+                         char *text)
+{
+    if (!record->why_none)
+        format_number(kind == COLUMN_MEDIAN ? record->stats.typical : record->stats.p99, text);
+    else
+        snprintf(text, REPORT_CELL_BYTES, "%s", kind == COLUMN_MEDIAN ? record->why_none : "-");
+}
+
 /* Of the statistic that the figure is. */
 static void format_ratio(const struct bench_record *record, const struct bench_reference *reference,
                          char *text)
@@ -129,10 +139,8 @@ static void format_cell(const struct bench_record *record, const struct report_c
         snprintf(text, REPORT_CELL_BYTES, "%llu", (unsigned long long)record->stats.n);
         break;
     case COLUMN_MEDIAN:
-        format_number(record->stats.typical, text);
-        break;
     case COLUMN_P99:
-        format_number(record->stats.p99, text);
+        format_value(record, column->kind, text);
         break;
     case COLUMN_UNIT:
         snprintf(text, REPORT_CELL_BYTES, "%s", record->unit);

@@ -195,6 +195,36 @@ static bool settle_unit(const struct bench_options *options, struct bench_record
     return true;
 }
 
+/* Completes and keeps a record that has its statistics; `samples` NULL: there are none. */
+static enum bench_status keep(struct bench *b, struct bench_record *full,
+                              const struct bench_samples *samples)
+{
+    if (!settle_unit(b->options, full))
+        return bench_fail(b, "%s: unknown unit '%s'", full->metric, full->unit);
+    for (size_t i = 0; i < BENCH_REFERENCES_MAX && full->references[i]; i++) {
+        if (!bench_reference_find(full->references[i]))
+            return bench_fail(b, "%s: reference.csv has no row '%s'", full->metric,
+                              full->references[i]);
+    }
+
+    bench_stats_scale(&full->stats, full->factor);
+    full->experiment = b->row->name;
+    if (!full->paper_id)
+        full->paper_id = b->row->paper[0];
+    if (!full->iterations)
+        full->iterations = full->stats.n;
+    full->where = b->where;
+    bench_cpu_state_read(&full->where.cpu);
+
+    if ((samples && keep_details(b->options, full, samples)) ||
+        bench_results_add(b->results, full)) {
+        free(full->samples);
+        free(full->histogram);
+        return bench_fail(b, "%s: no memory for the result", full->metric);
+    }
+    return BENCH_PASS;
+}
+
 enum bench_status bench_report(struct bench *b, const struct bench_record *record,
                                const struct bench_samples *samples)
 {
@@ -206,29 +236,16 @@ enum bench_status bench_report(struct bench *b, const struct bench_record *recor
                           error == -ENOMEM ? "no memory for the statistics" : "samples were lost");
     if (full.stats.n == 0)
         return bench_fail(b, "%s: no samples were taken", full.metric);
-    if (!settle_unit(b->options, &full))
-        return bench_fail(b, "%s: unknown unit '%s'", full.metric, full.unit);
-    for (size_t i = 0; i < BENCH_REFERENCES_MAX && full.references[i]; i++) {
-        if (!bench_reference_find(full.references[i]))
-            return bench_fail(b, "%s: reference.csv has no row '%s'", full.metric,
-                              full.references[i]);
-    }
+    return keep(b, &full, samples);
+}
 
-    bench_stats_scale(&full.stats, full.factor);
-    full.experiment = b->row->name;
-    if (!full.paper_id)
-        full.paper_id = b->row->paper[0];
-    if (!full.iterations)
-        full.iterations = full.stats.n;
-    full.where = b->where;
-    bench_cpu_state_read(&full.where.cpu);
+enum bench_status bench_report_none(struct bench *b, const struct bench_record *record,
+                                    const char *why)
+{
+    struct bench_record full = *record;
 
-    if (keep_details(b->options, &full, samples) || bench_results_add(b->results, &full)) {
-        free(full.samples);
-        free(full.histogram);
-        return bench_fail(b, "%s: no memory for the result", full.metric);
-    }
-    return BENCH_PASS;
+    full.why_none = why;
+    return keep(b, &full, NULL);
 }
 
 enum bench_status bench_report_value(struct bench *b, const struct bench_record *record,

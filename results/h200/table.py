@@ -23,6 +23,9 @@ for path in sys.argv[1:]:
         how = " ".join(str(config[key]) for key in SHORT if key in config)
         gpu = result["where"]["gpu"] or {}
         mark = {True: "", False: " INVALID", None: ""}[result["valid"]]
+        if "why_none" in result:
+            print(f"{result['experiment']:9}{result['system']:12}{result['metric']:15}{result['why_none']}")
+            continue
         print(f"{result['experiment']:9}{result['system']:12}{result['metric']:15}"
               f"{result['t_typical']:9.3f}{result['percentile_99']:9.3f} {result['unit']:8}"
               f"{result['MsgSize']:4} {gpu.get('sm_mhz') or 0:5.0f} {how}{mark}")

@@ -105,6 +105,25 @@ static void wrong_payload(void)
                  "  issue       0  1.000  2.000  us    -\n");
 }
 
+/* What came to no value has no statistics, and says why. */
+static void no_value(void)
+{
+    struct bench_record r[] = {record("a", "first_size", 4096), record("b", "first_size", 0)};
+
+    r[1].why_none = "not reached";
+    r[1].stats = (struct bench_stats){.n = 0};
+    r[1].references[0] = "R185";
+    expect(r, 2,
+           WHERE "All rows: 8 bytes, payloads valid\n"
+                 "\na\n"
+                 "  metric      samples          p50   p99  unit\n"
+                 "  first_size       10         4096  8192  us\n"
+                 "\nb\n"
+                 "  metric      samples          p50   p99  unit  paper  ours/paper  paper's row\n"
+                 "  first_size        0  not reached     -  us    2 KiB           -  R185 P-IB "
+                 "mini-proxy, first sampled size\n");
+}
+
 /* A head that is too long for a line is broken between two properties. */
 static void long_head(void)
 {
@@ -129,6 +148,7 @@ int main(void)
 {
     two_systems();
     wrong_payload();
+    no_value();
     long_head();
     return 0;
 }
