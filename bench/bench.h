@@ -139,4 +139,8 @@ enum bench_status bench_report_value(struct bench *b, const struct bench_record 
 enum bench_status bench_report_none(struct bench *b, const struct bench_record *record,
                                     const char *why);
 
+/* Sets the number of property `key` of the result that was reported `index` results after the first
+ * of the run: for what is known only when others are measured as well. */
+void bench_amend(struct bench *b, size_t index, const char *key, uint64_t number);
+
 #endif

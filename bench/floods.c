@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run is as long as this, from the rate of a first short one. */
-#define RUN_NS     100000000.0
-#define FIRST_PUTS 4096u
+/* A run is as long as this, from the rate of a first short one of so many puts, or bytes. */
+#define RUN_NS      100000000.0
+#define FIRST_PUTS  4096u
+#define FIRST_BYTES (64u << 20)
 
 /* What the kernel's arguments point to. */
 struct tables {
@@ -146,7 +147,8 @@ enum bench_status floods_measure(struct bench *b, struct floods *floods, const s
 {
     double run_ns = b->options->duration_ns ? (double)b->options->duration_ns : RUN_NS, rate = 0;
     size_t bytes = (size_t)lanes->count * FLOOD_SLOTS * flood->bytes;
-    uint64_t each = at_least_a_turn((double)FIRST_PUTS / lanes->count);
+    uint32_t most = FIRST_BYTES / flood->bytes;
+    uint64_t each = at_least_a_turn((double)(most < FIRST_PUTS ? most : FIRST_PUTS) / lanes->count);
 
     bench_samples_clear(samples);
     *valid = BENCH_UNCHECKED;

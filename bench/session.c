@@ -260,3 +260,12 @@ enum bench_status bench_report_value(struct bench *b, const struct bench_record 
     bench_samples_free(&one);
     return status;
 }
+
+void bench_amend(struct bench *b, size_t index, const char *key, uint64_t number)
+{
+    struct bench_config *config = b->results->record[index].config;
+
+    for (size_t i = 0; i < BENCH_CONFIG_MAX && config[i].key; i++)
+        if (strcmp(config[i].key, key) == 0)
+            config[i].number = number;
+}

@@ -38,13 +38,15 @@ systems() {
     fi
 }
 
-# told EXPRESSION...: Python's, each true of the last document, whose results are r; rows(KEY=VALUE...)
-# are those with these fields or properties. Without python3 nothing is looked at.
+# told EXPRESSION...: Python's, each true of the last document, whose results are r, and whose best goodput
+# is best; rows(KEY=VALUE...) are those with these fields or properties. Without python3 nothing is looked
+# at.
 told() {
     command -v python3 >/dev/null || return 0
     python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))["results"]
+best = max((x["t_typical"] for x in r if x["metric"] == "best_goodput"), default=0)
 def rows(**wanted):
     return [x for x in r if all({**x, **x["config"]}.get(k) == v for k, v in wanted.items())]
 for claim in sys.argv[2:]:
@@ -75,6 +77,14 @@ run "0 3" proxy-rate -n 200 --repetitions=1 --post=wqe --workers=2 --rings=5 --o
 systems mini-proxy
 run "0 3" payload -n 20 --repetitions=1 --minbytes=8 --maxbytes=4096 --stepfactor=8 --out_json
 systems mini-proxy mini-gda
+# The best of all rows is one of these rows, so one system at least reaches 90 % of it.
+run "0 3" payload -n 20 --repetitions=1 --minbytes=256 --maxbytes=1M --stepfactor=64 --out_json
+told 'len(rows(metric="goodput")) == 6 and len(rows(metric="first_size")) == 2' \
+    'best == max(x["t_typical"] for x in rows(metric="goodput", MsgSize=rows(metric="best_goodput")[0]["MsgSize"]))' \
+    'all(x["t_typical"] == min((g["MsgSize"] for g in rows(metric="goodput", system=x["system"]) if g["t_typical"] >= 0.9 * best), default=None) for x in rows(metric="first_size"))' \
+    'any(x["t_typical"] for x in rows(metric="first_size"))' \
+    'all((x["t_typical"] is None) == (x.get("why_none") == "not reached") for x in rows(metric="first_size"))' \
+    'all(abs(x["config"]["share_of_best_percent"] - 100 * x["t_typical"] / best) <= 1 for x in rows(metric="goodput"))'
 # A put and a round trip of each system: four times both, which the clock of the wall has to agree with.
 started=$(date +%s)
 run "0 3" warmth -n 20 --cold=0.3 --warm=0.2 --idle=sleep --out_json
