@@ -18,8 +18,8 @@
 #include <pthread.h>
 
 #define DB_PROXY_MAX_WORKERS 8u
-#define DB_PROXY_MAX_RINGS   32u
-#define DB_PROXY_MAX_BATCH   16u
+#define DB_PROXY_MAX_RINGS   DB_MAX_WORKER_QUEUES
+#define DB_PROXY_MAX_BATCH   DB_MAX_BATCH
 #define DB_PROXY_MAX_DEPTH   8192u
 
 struct db_device;

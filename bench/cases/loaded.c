@@ -10,8 +10,10 @@
 #include "../cases.h"
 #include "../probes.h"
 
-#define RINGS   32u
-#define WORKERS 4u
+#define RINGS         32u
+#define WORKERS       4u
+#define LEAST_RINGS   3u /* one of the load */
+#define PROBE_WORKERS 2u
 
 struct state {
     struct transport transport;
@@ -47,13 +49,37 @@ static struct probe setting_of(const struct bench *b, bool proxied)
     s.workers = lanes_workers(&state->transport, WORKERS);
     if (bench_given(options, BENCH_OPT_WORKERS))
         s.workers = (uint32_t)options->workers;
-    if (bench_given(options, BENCH_OPT_RINGS) && options->rings > 2)
+    if (bench_given(options, BENCH_OPT_RINGS))
         s.rings = (uint32_t)options->rings;
     if (bench_given(options, BENCH_OPT_POST_LIST))
         s.batch = (uint32_t)options->post_list;
     if (bench_given(options, BENCH_OPT_THREADS))
         s.threads = (uint32_t)options->threads_per_cta;
     return s;
+}
+
+/* What no row could be made of, before any is. */
+static enum bench_status check(const struct bench *b)
+{
+    const struct bench_options *options = b->options;
+    const struct probe s = setting_of(b, true);
+
+    if ((bench_given(options, BENCH_OPT_CTAS) && options->ctas > PROBES_CTAS_MAX) ||
+        (bench_given(options, BENCH_OPT_THREADS) && options->threads_per_cta > PROBES_THREADS_MAX))
+        return bench_usage(b, "a load of at most %u CTAs of %u threads is possible",
+                           PROBES_CTAS_MAX, PROBES_THREADS_MAX);
+    if (s.workers + PROBE_WORKERS > DB_MAX_WORKERS)
+        return bench_usage(b,
+                           "--workers=%u: at most %u, since a row has %u more, which serve the "
+                           "probe alone",
+                           s.workers, DB_MAX_WORKERS - PROBE_WORKERS, PROBE_WORKERS);
+    if (s.rings < LEAST_RINGS || s.rings > s.workers * DB_MAX_WORKER_QUEUES)
+        return bench_usage(b,
+                           "--rings=%u: with %u workers %u to %u are possible; two are the probe's",
+                           s.rings, s.workers, LEAST_RINGS, s.workers * DB_MAX_WORKER_QUEUES);
+    if (s.batch > DB_MAX_BATCH)
+        return bench_usage(b, "a proxy posts 1 to %u requests with a doorbell", DB_MAX_BATCH);
+    return BENCH_PASS;
 }
 
 /* Both arms at each load; the greatest rate that the reserved arm carried. */
@@ -95,7 +121,8 @@ static enum bench_status batches(struct bench *b)
     s.rings = 10; /* eight of the load */
     s.ctas = bench_given(b->options, BENCH_OPT_CTAS) ? (uint32_t)b->options->ctas : PROBES_CTAS_MAX;
     for (s.batch = 1; s.batch <= 16 && status != BENCH_FAIL; s.batch *= 16) {
-        s.reference[0] = s.batch == 1 ? "R165" : "R164";
+        if (s.ctas == PROBES_CTAS_MAX) /* the paper's load */
+            s.reference[0] = s.batch == 1 ? "R165" : "R164";
         status = bench_worse(status, probes_run(b, &state->probes, &s, true));
     }
     return status;
@@ -106,12 +133,10 @@ static enum bench_status run(struct bench *b)
     struct state *state = b->state;
     const struct bench_options *options = b->options;
     double greatest[2] = {0};
-    enum bench_status status = BENCH_PASS;
+    enum bench_status status = check(b);
 
-    if ((bench_given(options, BENCH_OPT_CTAS) && options->ctas > PROBES_CTAS_MAX) ||
-        (bench_given(options, BENCH_OPT_THREADS) && options->threads_per_cta > PROBES_THREADS_MAX))
-        return bench_usage(b, "a load of at most %u CTAs of %u threads is possible",
-                           PROBES_CTAS_MAX, PROBES_THREADS_MAX);
+    if (status != BENCH_PASS)
+        return status;
     for (int proxied = 0; proxied < 2 && status != BENCH_FAIL; proxied++)
         status = bench_worse(status, sweep(b, proxied, &greatest[proxied]));
     /* Both at a rate that both can carry. */

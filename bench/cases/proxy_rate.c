@@ -13,9 +13,7 @@
 #include "../floods.h"
 #include "../peers/verbs.h"
 
-#define RINGS_MAX         64u
-#define RINGS_OF_A_WORKER 32u
-#define BATCH_MAX         16u
+#define RINGS_MAX 64u
 
 struct state {
     struct transport transport;
@@ -148,7 +146,7 @@ static enum bench_status run_rows(struct bench *b)
         };
         if (row.workers > most)
             many = many == 0 || row.workers < many ? row.workers : many;
-        else if (row.rings > row.workers * RINGS_OF_A_WORKER)
+        else if (row.rings > row.workers * DB_MAX_WORKER_QUEUES)
             few = row.workers > few ? row.workers : few;
         else if (!repeats(b, i))
             status = bench_worse(status, measure(b, &attr, row.reference));
@@ -160,7 +158,7 @@ static enum bench_status run_rows(struct bench *b)
                    many, many);
     if (few)
         bench_warn(b, "rows of %u and fewer workers are left out: a worker serves %u rings", few,
-                   RINGS_OF_A_WORKER);
+                   DB_MAX_WORKER_QUEUES);
     return status;
 }
 
@@ -170,13 +168,13 @@ static enum bench_status run(struct bench *b)
     const struct bench_options *options = b->options;
     const struct lanes_attr own = {.count = 32};
 
-    if (bench_given(options, BENCH_OPT_POST_LIST) && options->post_list > BATCH_MAX)
-        return bench_usage(b, "a proxy posts 1 to %u requests with a doorbell", BATCH_MAX);
+    if (bench_given(options, BENCH_OPT_POST_LIST) && options->post_list > DB_MAX_BATCH)
+        return bench_usage(b, "a proxy posts 1 to %u requests with a doorbell", DB_MAX_BATCH);
     if (bench_given(options, BENCH_OPT_WORKERS) &&
-        options->rings > options->workers * RINGS_OF_A_WORKER)
+        options->rings > options->workers * DB_MAX_WORKER_QUEUES)
         return bench_usage(b, "--rings=%llu with --workers=%llu: a worker serves at most %u",
                            (unsigned long long)options->rings, (unsigned long long)options->workers,
-                           RINGS_OF_A_WORKER);
+                           DB_MAX_WORKER_QUEUES);
     enum bench_status status = run_rows(b);
     if (status != BENCH_FAIL)
         status = bench_worse(status, measure(b, &own, NULL));

@@ -107,6 +107,10 @@ status=0
 # What a proxy cannot do is said before anything ran.
 refuse 'a worker serves at most 32' proxy-rate --gpu=cpu --rings=33 --workers=1
 refuse '1 to 16 requests' proxy-rate --gpu=cpu --post-list=17
+refuse '1 to 16 requests' loaded --gpu=cpu --post-list=17
+refuse '--workers=7: at most 6' loaded --gpu=cpu --workers=7
+refuse '--rings=2: with' loaded --gpu=cpu --rings=2
+refuse '--rings=33: with 1 workers 3 to 32 are possible' loaded --gpu=cpu --rings=33 --workers=1
 
 # The library offers another way, and the option for it is named.
 MLX5_CQE_SIZE=128 expect 1 err 'use DB_POST_VERBS (--post=verbs)' proxy-rate --gpu=cpu --post=wqe -n 5
