@@ -275,9 +275,9 @@ static uint32_t gather_rare(struct db_worker *worker, uint32_t limit)
     return none;
 }
 
-/* Fills the empty batch with up to `limit` requests: first the rare ones, then from each ring in its
- * turn. The turn moves on behind a ring that was served, and at no other time, least of all when the
- * limit is 0: rings would be passed over for ever. */
+/* Fills the empty batch with up to `limit` requests: first the rare ones, then from each ring in
+ * its turn. The turn moves on behind a ring that was served, and at no other time, least of all
+ * when the limit is 0: rings would be passed over for ever. */
 static void gather(struct db_worker *worker, uint32_t limit)
 {
     uint32_t mask = worker->next_ring ? ~0u << worker->next_ring : ~0u;
