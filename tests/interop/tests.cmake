@@ -32,4 +32,4 @@ interop_variant(fork_safe RDMAV_FORK_SAFE=1 ${main_programs} ring_wrap contexts
 foreach(program ring_wrap many_queues limits share_ways share_wrap share_reserve)
     db_test_timeout(interop/${program} 120)
 endforeach()
-db_test_timeout(interop/proxy_bench 400)
+db_test_timeout(interop/proxy_bench 600)
