@@ -157,18 +157,31 @@ PORT_FN int db_flush(struct db_qp *qp)
     return db_wait_queue(qp, false);
 }
 
-/* The same for each queue of a set, of both kinds. All are waited for; the first failure is
- * returned. */
-PORT_FN int db_flush_all(struct db_qp *const *qps, uint32_t count)
+#include "device_shared.h"
+
+/* ---- A set of queues, of both kinds ---- */
+
+/* `shared` is a literal. */
+PORT_FN int db_flush_each(struct db_qp *const *qps, uint32_t count, bool shared)
 {
     int first = DB_OK;
     for (uint32_t i = 0; i < count; i++) {
-        int status = db_flush(qps[i]);
+        int status = shared ? db_flush_shared(qps[i]) : db_flush(qps[i]);
         first = first ? first : status;
     }
     return first;
 }
 
-#include "device_shared.h"
+/* db_flush() of each queue. All are waited for; the first failure is returned. */
+PORT_FN int db_flush_all(struct db_qp *const *qps, uint32_t count)
+{
+    return db_flush_each(qps, count, false);
+}
+
+/* The same, by any number of threads at once. */
+PORT_FN int db_flush_all_shared(struct db_qp *const *qps, uint32_t count)
+{
+    return db_flush_each(qps, count, true);
+}
 
 #endif

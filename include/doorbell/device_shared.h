@@ -71,17 +71,6 @@ PORT_FN int db_flush_shared(struct db_qp *qp)
     return db_wait_queue_shared(qp);
 }
 
-/* As db_flush_all(), by any number of threads at once. */
-PORT_FN int db_flush_all_shared(struct db_qp *const *qps, uint32_t count)
-{
-    int first = DB_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        int status = db_flush_shared(qps[i]);
-        first = first ? first : status;
-    }
-    return first;
-}
-
 /* ---- A warp posts together ---- */
 
 /* A claim by one lane for all lanes of `mask`, one block each. `*index` is this lane's block,
