@@ -68,11 +68,6 @@ static uint32_t opcode_of(uint32_t op)
     }
 }
 
-static bool wants_operand(uint32_t op)
-{
-    return op == DB_RING_PUT_IMM || op == DB_RING_FETCH_ADD;
-}
-
 static struct db_run *run_at(const struct db_worker *worker, uint64_t number)
 {
     return &worker->run[number & (worker->pair.depth - 1)];
@@ -81,7 +76,7 @@ static struct db_run *run_at(const struct db_worker *worker, uint64_t number)
 /* The index behind the descriptors of a run's requests but the last `left`. */
 static uint64_t end_before(const struct db_run *run, uint32_t left)
 {
-    return run->end - left * (wants_operand(run->op) ? 2u : 1u);
+    return run->end - left * (db_ring_op_has_operand(run->op) ? 2u : 1u);
 }
 
 /* The oldest `count` requests in flight are complete. */
@@ -147,7 +142,7 @@ static uint32_t decode(const struct db_proxy *proxy, struct db_descriptor d, boo
 {
     uint32_t op = db_descriptor_op(d);
 
-    if (op < DB_RING_PUT || op > DB_RING_VALUE || wants_operand(op) != has_operand)
+    if (op < DB_RING_PUT || op > DB_RING_VALUE || db_ring_op_has_operand(op) != has_operand)
         return M5_SYN_LOCAL_QP_OP;
     request->op = (uint16_t)op;
     request->flags = 0;

@@ -82,8 +82,8 @@ PORT_FN int db_push_memory(struct db_qp *qp, bool shared, enum db_ring_op op, ui
         return DB_ERROR_INVALID;
     struct db_descriptor d = db_descriptor_memory(op, 0, rkey, raddr, lkey, laddr, bytes);
     struct db_descriptor before = db_descriptor_value(DB_RING_OPERAND, 0, 0, operand);
-    bool has_operand = op == DB_RING_PUT_IMM || op == DB_RING_FETCH_ADD;
-    return db_push_status(qp, db_push_any(ring, has_operand, before, d, DB_RING_PAYLOAD, index));
+    return db_push_status(
+        qp, db_push_any(ring, db_ring_op_has_operand(op), before, d, DB_RING_PAYLOAD, index));
 }
 
 /* An 8-byte value, which travels in the descriptor: no payload to release. */

@@ -106,6 +106,12 @@ PORT_FN struct db_descriptor db_descriptor_value(enum db_ring_op op, uint32_t wi
     return descriptor;
 }
 
+/* Whether an operation's descriptor lies behind one with its immediate or addend. */
+PORT_FN bool db_ring_op_has_operand(uint32_t op)
+{
+    return op == DB_RING_PUT_IMM || op == DB_RING_FETCH_ADD;
+}
+
 /* Where descriptor `index` lies in the slots of a ring of `depth`, a power of two: bytes. */
 PORT_FN uint64_t db_ring_slot(uint64_t index, uint32_t depth)
 {
