@@ -28,12 +28,11 @@ static int check_numbers(const struct db_device *device, const struct db_proxy_a
     uint32_t most =
         device->caps.max_depth < DB_PROXY_MAX_DEPTH ? device->caps.max_depth : DB_PROXY_MAX_DEPTH;
 
-    if (attr->workers > DB_PROXY_MAX_WORKERS)
-        return db_fail(-EINVAL, "%u workers: a proxy has 1 to %u", attr->workers,
-                       DB_PROXY_MAX_WORKERS);
-    if (attr->batch > DB_PROXY_MAX_BATCH)
+    if (attr->workers > DB_MAX_WORKERS)
+        return db_fail(-EINVAL, "%u workers: a proxy has 1 to %u", attr->workers, DB_MAX_WORKERS);
+    if (attr->batch > DB_MAX_BATCH)
         return db_fail(-EINVAL, "batches of %u requests: 1 to %u are possible", attr->batch,
-                       DB_PROXY_MAX_BATCH);
+                       DB_MAX_BATCH);
     if (attr->depth < attr->batch || attr->depth > most || (attr->depth & (attr->depth - 1)))
         return db_fail(-EINVAL,
                        "depth %u cannot be: for batches of %u on %s it is %u to %u, a power of two",
@@ -62,7 +61,7 @@ static int check(const struct db_device *device, const struct db_proxy_attr *att
     if (full->workers == 0)
         full->workers = 1;
     if (full->batch == 0)
-        full->batch = DB_PROXY_MAX_BATCH;
+        full->batch = DB_MAX_BATCH;
     if (full->depth == 0)
         full->depth = DEFAULT_DEPTH;
     if (full->spin_ns == 0)

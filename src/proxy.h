@@ -17,10 +17,7 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 
-#define DB_PROXY_MAX_WORKERS 8u
-#define DB_PROXY_MAX_RINGS   DB_MAX_WORKER_QUEUES
-#define DB_PROXY_MAX_BATCH   DB_MAX_BATCH
-#define DB_PROXY_MAX_DEPTH   8192u
+#define DB_PROXY_MAX_DEPTH 8192u
 
 struct db_device;
 struct db_worker;
@@ -61,7 +58,7 @@ struct db_pair;
 struct db_post_way {
     const char *name;
 
-    /* Posts up to `count` requests (1 to DB_PROXY_MAX_BATCH) in order, with one doorbell; the last
+    /* Posts up to `count` requests (1 to DB_MAX_BATCH) in order, with one doorbell; the last
      * of them is signalled. Returns how many were posted, 0 when the queue pair is busy, or a
      * negative errno when it is of no more use. */
     int (*post)(struct db_pair *pair, const struct db_request *requests, uint32_t count);
@@ -84,8 +81,8 @@ struct db_pair {
     uint32_t syndrome;        /* of the operation that failed, enum m5_syndrome */
     uint32_t vendor_syndrome; /* as the device gave it */
 
-    struct ibv_send_wr requests[DB_PROXY_MAX_BATCH]; /* what db_post_verbs hands over */
-    struct ibv_sge memory[DB_PROXY_MAX_BATCH];
+    struct ibv_send_wr requests[DB_MAX_BATCH]; /* what db_post_verbs hands over */
+    struct ibv_sge memory[DB_MAX_BATCH];
     /* The same queue pair as db_post_wqe sees it. With db_post_verbs only where its send ring lies,
      * a block for each request; sq is NULL where libmlx5 does not tell. */
     struct db_qp direct;
@@ -172,12 +169,12 @@ struct db_worker {
     struct db_run *run;  /* [pair.depth] run n lies at n modulo that */
     uint64_t oldest_run; /* not complete */
     uint64_t next_run;
-    struct db_proxy_ring *rings[DB_PROXY_MAX_RINGS];
-    uint32_t served;                             /* bit n: rings[n] is there */
-    uint32_t empty;                              /* of them, when they were looked at last */
-    uint32_t next_rare;                          /* which of those is looked at first */
-    uint32_t next_ring;                          /* whose turn it is */
-    struct db_request batch[DB_PROXY_MAX_BATCH]; /* taken and not yet posted: [first, first + n) */
+    struct db_proxy_ring *rings[DB_MAX_WORKER_QUEUES];
+    uint32_t served;                       /* bit n: rings[n] is there */
+    uint32_t empty;                        /* of them, when they were looked at last */
+    uint32_t next_rare;                    /* which of those is looked at first */
+    uint32_t next_ring;                    /* whose turn it is */
+    struct db_request batch[DB_MAX_BATCH]; /* taken and not yet posted: [first, first + n) */
     uint32_t batch_first;
     uint32_t batch_count;
 
@@ -221,7 +218,7 @@ struct db_proxy {
     struct db_places windows;
     uint32_t worker_count;
     uint64_t stop_by_ns; /* set before DB_ATTENTION_STOP */
-    struct db_worker workers[DB_PROXY_MAX_WORKERS];
+    struct db_worker workers[DB_MAX_WORKERS];
 };
 
 void db_proxy_hold(struct db_proxy *proxy);

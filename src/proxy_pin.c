@@ -76,7 +76,7 @@ static uint32_t usable_cores(int node, int *cpus, uint32_t capacity)
 void db_proxy_choose_cpus(struct db_proxy *proxy)
 {
     const struct db_proxy_attr *attr = &proxy->attr;
-    int cpus[DB_PROXY_MAX_WORKERS];
+    int cpus[DB_MAX_WORKERS];
     uint32_t count = 0;
 
     /* A worker that shares its core is better off where the scheduler puts it. */

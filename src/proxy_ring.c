@@ -197,7 +197,7 @@ static int add(struct db_worker *worker, struct db_proxy_ring *ring)
                                                   : "has a queue pair in error");
     if (worker->served == UINT32_MAX)
         return db_fail(-ENOSPC, "worker %u of the proxy serves %u queues already", worker->number,
-                       DB_PROXY_MAX_RINGS);
+                       DB_MAX_WORKER_QUEUES);
     ring->number = (uint32_t)__builtin_ctz(~worker->served);
     ring->worker = worker;
     worker->rings[ring->number] = ring;

@@ -261,7 +261,7 @@ static uint32_t gather_rare(struct db_worker *worker, uint32_t limit)
         if (!left)
             break;
         uint32_t number = (uint32_t)__builtin_ctz(ahead ? ahead : left);
-        worker->next_rare = (number + 1) % DB_PROXY_MAX_RINGS;
+        worker->next_rare = (number + 1) % DB_MAX_WORKER_QUEUES;
         if (take_until(worker, number, worker->batch_count + 1))
             worker->empty &= ~(1u << number);
         else
@@ -286,7 +286,7 @@ static void gather(struct db_worker *worker, uint32_t limit)
         for (uint32_t left = others & mask; left; left &= left - 1) {
             uint32_t number = (uint32_t)__builtin_ctz(left);
             if (take_until(worker, number, limit)) {
-                worker->next_ring = (number + 1) % DB_PROXY_MAX_RINGS;
+                worker->next_ring = (number + 1) % DB_MAX_WORKER_QUEUES;
                 return;
             }
             worker->empty |= 1u << number;

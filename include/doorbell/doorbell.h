@@ -197,7 +197,7 @@ enum db_proxy_pin {
     DB_PIN_NONE,     /* where the scheduler puts them */
 };
 
-#define DB_MAX_WORKERS       8
+#define DB_MAX_WORKERS       8u
 #define DB_MAX_WORKER_QUEUES 32u /* proxied queues that a worker serves */
 #define DB_MAX_BATCH         16u
 

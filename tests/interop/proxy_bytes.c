@@ -165,7 +165,7 @@ int main(void)
     open_hands(DB_POST_VERBS);
     open_hands(DB_POST_WQE);
     queue_strict(false); /* what was executed is compared */
-    for (uint32_t length = 1; length <= DB_PROXY_MAX_BATCH; length++) {
+    for (uint32_t length = 1; length <= DB_MAX_BATCH; length++) {
         for (uint32_t flags = 0; flags <= DB_RING_FENCE; flags++) {
             for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
                 compare(DB_RING_PUT, flags, sizes[i], length);
