@@ -3,8 +3,8 @@
  * What posting alone costs, without a NIC: detached queues with everything but the doorbell in GPU
  * memory, unless the options place it elsewhere. Single posts with a pause between, beside the
  * floors that they stand on; a flag's round trip to the CPU; and posting rates with slots reclaimed
- * by blocks that play the device. With
- * --vendors beside the device code of the established libraries, in the same setting.
+ * by blocks that play the device. With --vendors beside the device code of the established
+ * libraries, in the same setting.
  */
 #include <math.h>
 #include <stdlib.h>
