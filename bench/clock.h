@@ -34,6 +34,16 @@ static inline uint64_t bench_monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
+/* Sleeps so long, whatever signals come; of 0 it makes no call. */
+static inline void bench_sleep_ns(uint64_t ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000U),
+                            .tv_nsec = (long)(ns % 1000000000U)};
+
+    while (ns && nanosleep(&left, &left))
+        continue;
+}
+
 /* Reads the counter after all earlier instructions have finished and before any later one starts.
  */
 static inline uint64_t bench_counter(void)

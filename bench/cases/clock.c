@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../cases.h"
 #include "../clock_fit.h"
@@ -69,13 +68,6 @@ static struct level *level_of(struct state *state, double mhz)
         return NULL;
     state->levels++;
     return level;
-}
-
-static void sleep_ms(unsigned ms)
-{
-    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    if (ms)
-        nanosleep(&pause, NULL);
 }
 
 /* Whether the clock stood still during a launch: only then do its posts belong to one level. That a
@@ -160,7 +152,7 @@ static enum bench_status run(struct bench *b)
 
     for (uint64_t r = 0; r < b->options->repetitions; r++) {
         for (size_t i = 0; i < PAUSES && status == BENCH_PASS; i++) {
-            sleep_ms(pauses_ms[i]);
+            bench_sleep_ns(pauses_ms[i] * UINT64_C(1000000));
             status = launch(b, &variant, &valid);
         }
     }

@@ -5,7 +5,6 @@
  * and woken by the host, and the rate under load.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #include "../cases.h"
 #include "../floods.h"
@@ -51,14 +50,6 @@ static void teardown(struct bench *b)
     free(state);
 }
 
-static void idle_for(uint64_t ns)
-{
-    struct timespec left = {.tv_sec = (time_t)(ns / 1000000000u),
-                            .tv_nsec = (long)(ns % 1000000000u)};
-    while (nanosleep(&left, &left))
-        continue;
-}
-
 static enum bench_status report(struct bench *b, const struct lanes *lanes, const char *metric,
                                 const char *unit, enum bench_valid valid)
 {
@@ -79,7 +70,7 @@ static enum bench_status share(struct bench *b, const struct lanes *lanes)
     if (db_proxy_query(lanes->proxy, 1, &before))
         return bench_fail(b, "%s", db_error_text());
     uint64_t began = bench_monotonic_ns();
-    idle_for(SHARE_NS);
+    bench_sleep_ns(SHARE_NS);
     uint64_t ns = bench_monotonic_ns() - began;
     if (db_proxy_query(lanes->proxy, 1, &after))
         return bench_fail(b, "%s", db_error_text());
@@ -102,7 +93,7 @@ static enum bench_status first_put(struct bench *b, const struct lanes *lanes, b
     once.repetitions = 1;
     bench_samples_clear(&state->samples);
     for (uint32_t i = 0; i < ROUNDS && status == BENCH_PASS; i++) {
-        idle_for(IDLE_NS);
+        bench_sleep_ns(IDLE_NS);
         if (wake)
             db_proxy_wake(lanes->proxy);
         b->options = &once;

@@ -10,7 +10,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../cases.h"
 #include "../probes.h"
@@ -80,18 +79,13 @@ static enum bench_status prepare(struct bench *b, const struct lanes *lanes,
 {
     const struct state *state = b->state;
     uint64_t until = bench_monotonic_ns() + state->warm_ns;
-    struct timespec left = {.tv_sec = (time_t)(state->cold_ns / 1000000000u),
-                            .tv_nsec = (long)(state->cold_ns % 1000000000u)};
     enum bench_status status = BENCH_PASS;
 
-    if (setting->warm) {
-        while (status == BENCH_PASS && bench_monotonic_ns() < until)
-            status = measure(b, lanes, setting);
-        return status;
-    }
-    while (nanosleep(&left, &left))
-        continue;
-    return BENCH_PASS;
+    if (!setting->warm)
+        bench_sleep_ns(state->cold_ns);
+    while (setting->warm && status == BENCH_PASS && bench_monotonic_ns() < until)
+        status = measure(b, lanes, setting);
+    return status;
 }
 
 static enum bench_status report(struct bench *b, const struct lanes *lanes,
