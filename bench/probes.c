@@ -5,6 +5,7 @@
 #include "probes.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOADS_MAX   (PROBES_CTAS_MAX * PROBES_THREADS_MAX)
@@ -52,6 +53,26 @@ void probes_close(struct probes *probes)
     bench_samples_free(&probes->late);
     bench_samples_free(&probes->added);
     *probes = (struct probes){0};
+}
+
+enum bench_status probes_setup(struct bench *b)
+{
+    struct probes_state *state = calloc(1, sizeof(*state));
+    if (!state)
+        return bench_fail(b, "no memory");
+    b->state = state;
+    enum bench_status status = transport_open(b, &state->transport);
+    return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
+}
+
+void probes_teardown(struct bench *b)
+{
+    struct probes_state *state = b->state;
+    if (!state)
+        return;
+    probes_close(&state->probes);
+    transport_close(&state->transport);
+    free(state);
 }
 
 /* ---- One setting ---- */
@@ -231,7 +252,6 @@ static enum bench_status report(struct bench *b, struct probes *probes, const st
 {
     struct bench_record record = {
         .system = lanes_system(lanes),
-        .paper_id = s->paper,
         .config = {{"queue",
                     s->shared  ? "shared"
                     : s->alone ? "reserved, with a worker"
@@ -264,21 +284,15 @@ static enum bench_status report(struct bench *b, struct probes *probes, const st
     return bench_worse(status, bench_report(b, &record, &probes->added));
 }
 
-enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
-                             bool reported)
+enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s)
 {
-    struct bench_stats stats = {0};
     struct lanes lanes;
 
     enum bench_status status = probes_lanes(b, probes, s, &lanes);
     if (status == BENCH_PASS)
         status = probes_measure(b, probes, &lanes, s);
-    if (status == BENCH_PASS &&
-        bench_samples_stats(s->delay_ns ? &probes->added : &probes->samples, &stats))
-        status = bench_fail(b, "no memory for the statistics");
-    if (status == BENCH_PASS && reported)
+    if (status == BENCH_PASS)
         status = report(b, probes, &lanes, s);
-    probes->median_us = stats.typical / 1e3;
     lanes_close(&lanes);
     return status;
 }

@@ -19,7 +19,6 @@ struct probes {
     struct bench_samples samples; /* nanoseconds */
     struct bench_samples late;    /* of the answers with a delay, */
     struct bench_samples added;   /* and how much longer than the one before each took */
-    double median_us;             /* of `added` with a delay, else of `samples` */
     double carried;               /* M puts a second of the background */
 };
 
@@ -37,7 +36,6 @@ struct probe {
     enum db_protocol protocol; /* of the background's rings and a shared probe's */
     uint64_t delay_ns;         /* of every other answer; 0: none */
     double pace;               /* puts a nanosecond of all the background; 0: as fast as they go */
-    const char *paper;         /* NULL: the first of the case's row */
     const char *reference[BENCH_REFERENCES_MAX];
 };
 
@@ -45,10 +43,17 @@ struct probe {
 enum bench_status probes_open(struct bench *b, struct transport *t, struct probes *probes);
 void probes_close(struct probes *probes);
 
-/* Measures as the options say, with 20 round trips before unless they say otherwise; the results
- * stay in `probes`, and are reported when `reported`. */
-enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s,
-                             bool reported);
+/* The state of a case that makes nothing but round trips, and its setup() and teardown(). */
+struct probes_state {
+    struct transport transport;
+    struct probes probes;
+};
+enum bench_status probes_setup(struct bench *b);
+void probes_teardown(struct bench *b);
+
+/* Measures as the options say, with 20 round trips before unless they say otherwise, and reports;
+ * the results stay in `probes`. */
+enum bench_status probes_run(struct bench *b, struct probes *probes, const struct probe *s);
 
 /* Its first two steps: the lanes, which the caller closes, and the samples. */
 enum bench_status probes_lanes(struct bench *b, struct probes *probes, const struct probe *s,

@@ -5,42 +5,16 @@
  * with one took than the one before it, so that what else the machine does is in both.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "../cases.h"
 #include "../probes.h"
 
 #define DELAY_NS       50000u
-#define DELAY_FAULT_US 1.0
-
-struct state {
-    struct transport transport;
-    struct probes probes;
-};
-
-static enum bench_status setup(struct bench *b)
-{
-    struct state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return bench_fail(b, "no memory");
-    b->state = state;
-    enum bench_status status = transport_open(b, &state->transport);
-    return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
-}
-
-static void teardown(struct bench *b)
-{
-    struct state *state = b->state;
-    if (!state)
-        return;
-    probes_close(&state->probes);
-    transport_close(&state->transport);
-    free(state);
-}
+#define DELAY_FAULT_NS 1000.0
 
 static enum bench_status check(struct bench *b, bool proxied)
 {
-    struct state *state = b->state;
+    struct probes_state *state = b->state;
     const struct probe s = {
         .proxied = proxied,
         .threads = 1,
@@ -50,13 +24,18 @@ static enum bench_status check(struct bench *b, bool proxied)
         .delay_ns = DELAY_NS,
         .reference = {"R329", "R330", "R331", "R332"},
     };
-    enum bench_status status = probes_run(b, &state->probes, &s, true);
+    struct bench_stats added;
+    enum bench_status status = probes_run(b, &state->probes, &s);
 
-    if (status == BENCH_PASS && fabs(state->probes.median_us - DELAY_NS / 1e3) > DELAY_FAULT_US)
-        status = bench_degrade(b, "%s: a delay of %.0f us adds %.2f us to the round trip",
-                               proxied ? "mini-proxy" : "mini-gda", DELAY_NS / 1e3,
-                               state->probes.median_us);
-    return status;
+    if (status != BENCH_PASS)
+        return status;
+    if (bench_samples_stats(&state->probes.added, &added))
+        return bench_fail(b, "no memory for the statistics");
+    if (fabs(added.typical - DELAY_NS) > DELAY_FAULT_NS)
+        return bench_degrade(b, "%s: a delay of %.0f us adds %.2f us to the round trip",
+                             proxied ? "mini-proxy" : "mini-gda", DELAY_NS / 1e3,
+                             added.typical / 1e3);
+    return BENCH_PASS;
 }
 
 static enum bench_status run(struct bench *b)
@@ -75,7 +54,7 @@ const struct bench_case bench_case_delay = {
     .uses = LANES_USES | BENCH_USE(CHECK) | BENCH_USE(INJECT),
     .iters = 1000,
     LANES_LEAST_DEPTH,
-    .setup = setup,
+    .setup = probes_setup,
     .run = run,
-    .teardown = teardown,
+    .teardown = probes_teardown,
 };

@@ -5,7 +5,6 @@
  * with the load of both systems paced alike. What the background carried meanwhile stands beside.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "../cases.h"
 #include "../probes.h"
@@ -15,35 +14,10 @@
 #define LEAST_RINGS   3u /* one of the load */
 #define PROBE_WORKERS 2u
 
-struct state {
-    struct transport transport;
-    struct probes probes;
-};
-
-static enum bench_status setup(struct bench *b)
-{
-    struct state *state = calloc(1, sizeof(*state));
-    if (!state)
-        return bench_fail(b, "no memory");
-    b->state = state;
-    enum bench_status status = transport_open(b, &state->transport);
-    return status == BENCH_PASS ? probes_open(b, &state->transport, &state->probes) : status;
-}
-
-static void teardown(struct bench *b)
-{
-    struct state *state = b->state;
-    if (!state)
-        return;
-    probes_close(&state->probes);
-    transport_close(&state->transport);
-    free(state);
-}
-
 static struct probe setting_of(const struct bench *b, bool proxied)
 {
     const struct bench_options *options = b->options;
-    struct state *state = b->state;
+    struct probes_state *state = b->state;
     struct probe s = {.proxied = proxied, .batch = 16, .rings = RINGS, .threads = 1};
 
     s.workers = lanes_workers(&state->transport, WORKERS);
@@ -85,7 +59,7 @@ static enum bench_status check(const struct bench *b)
 /* Both arms at each load; the greatest rate that the reserved arm carried. */
 static enum bench_status sweep(struct bench *b, bool proxied, double *greatest)
 {
-    struct state *state = b->state;
+    struct probes_state *state = b->state;
     uint32_t most =
         bench_given(b->options, BENCH_OPT_CTAS) ? (uint32_t)b->options->ctas : PROBES_CTAS_MAX;
     struct probe s = setting_of(b, proxied);
@@ -98,14 +72,14 @@ static enum bench_status sweep(struct bench *b, bool proxied, double *greatest)
         s.ctas = ctas;
         for (int shared = ctas > 0; shared >= 0 && status != BENCH_FAIL; shared--) {
             s.shared = shared;
-            status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+            status = bench_worse(status, probes_run(b, &state->probes, &s));
         }
         *greatest = state->probes.carried;
     }
     if (proxied && status != BENCH_FAIL) {
         s.ctas = most;
         s.alone = true;
-        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+        status = bench_worse(status, probes_run(b, &state->probes, &s));
     }
     return status;
 }
@@ -113,7 +87,7 @@ static enum bench_status sweep(struct bench *b, bool proxied, double *greatest)
 /* What chaining costs a probe of its own (X6). */
 static enum bench_status batches(struct bench *b)
 {
-    struct state *state = b->state;
+    struct probes_state *state = b->state;
     struct probe s = setting_of(b, true);
     enum bench_status status = BENCH_PASS;
 
@@ -123,14 +97,14 @@ static enum bench_status batches(struct bench *b)
     for (s.batch = 1; s.batch <= 16 && status != BENCH_FAIL; s.batch *= 16) {
         if (s.ctas == PROBES_CTAS_MAX) /* the paper's load */
             s.reference[0] = s.batch == 1 ? "R165" : "R164";
-        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+        status = bench_worse(status, probes_run(b, &state->probes, &s));
     }
     return status;
 }
 
 static enum bench_status run(struct bench *b)
 {
-    struct state *state = b->state;
+    struct probes_state *state = b->state;
     const struct bench_options *options = b->options;
     double greatest[2] = {0};
     enum bench_status status = check(b);
@@ -147,7 +121,7 @@ static enum bench_status run(struct bench *b)
         struct probe s = setting_of(b, proxied);
         s.ctas = bench_given(options, BENCH_OPT_CTAS) ? (uint32_t)options->ctas : PROBES_CTAS_MAX;
         s.pace = pace;
-        status = bench_worse(status, probes_run(b, &state->probes, &s, true));
+        status = bench_worse(status, probes_run(b, &state->probes, &s));
     }
     return status == BENCH_FAIL ? status : bench_worse(status, batches(b));
 }
@@ -161,7 +135,7 @@ const struct bench_case bench_case_loaded = {
             BENCH_USE(PACE),
     .iters = 1000,
     LANES_LEAST_DEPTH,
-    .setup = setup,
+    .setup = probes_setup,
     .run = run,
-    .teardown = teardown,
+    .teardown = probes_teardown,
 };

@@ -152,7 +152,7 @@ static enum bench_status proxied_round_trips(struct bench *b, struct transport *
         s.rings = 2;
         s.workers = lanes_workers(t, 2);
         s.batch = 1;
-        status = probes_run(b, &probes, &s, true);
+        status = probes_run(b, &probes, &s);
     }
     probes_close(&probes);
     return status;
