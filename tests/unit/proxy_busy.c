@@ -12,8 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/proxy.h"
-#include "../check.h"
+#include "proxy_rig.h"
 
 #define OWN_RINGS  5u /* of one producer each */
 #define MANY_RINGS 2u /* of PRODUCERS each */
@@ -22,12 +21,7 @@
 #define THREADS    (OWN_RINGS + MANY_RINGS * PRODUCERS)
 #define TOTAL      1000000u
 #define EACH       (TOTAL / THREADS + 1)
-#define DEPTH      64u
 #define TIMEOUT_NS 120000000000ull
-
-#ifdef PORT_TSAN
-__attribute__((weak)) uint32_t port_cpu_fence_word; /* the software device defines it otherwise */
-#endif
 
 /* The threads are more than the cores, so one that waits lets the others run. */
 void port_cpu_pause(void)
@@ -37,10 +31,7 @@ void port_cpu_pause(void)
 
 /* One ring, and what the queue pair below has seen of it. */
 struct lane {
-    struct db_ring ring;
-    struct db_ring_progress progress;
-    struct db_proxy_ring served;
-    _Alignas(64) uint8_t slots[DEPTH * sizeof(struct db_descriptor)];
+    struct rig_ring rig;
     uint64_t accepted;        /* atomic: descriptors that the queue pair took */
     uint64_t done;            /* atomic: of them, complete */
     uint64_t next[PRODUCERS]; /* value that each producer's next descriptor has */
@@ -51,7 +42,7 @@ static uint64_t random_state;
 static struct {
     struct lane *lane;
     uint64_t end;
-} in_flight[DEPTH];
+} in_flight[RIG_DEPTH];
 static uint32_t busy, partial;
 
 static uint32_t next_random(uint32_t below)
@@ -62,7 +53,7 @@ static uint32_t next_random(uint32_t below)
 
 static void check_posted(const struct lane *lane)
 {
-    uint64_t posted = __atomic_load_n(&lane->progress.posted, __ATOMIC_ACQUIRE);
+    uint64_t posted = __atomic_load_n(&lane->rig.progress.posted, __ATOMIC_ACQUIRE);
     uint64_t accepted = __atomic_load_n(&lane->accepted, __ATOMIC_ACQUIRE);
     CHECK(posted <= accepted, "ring %zu: its producers see %llu posted, and %llu were",
           (size_t)(lane - lanes), (unsigned long long)posted, (unsigned long long)accepted);
@@ -76,7 +67,7 @@ static void accept(const struct db_pair *pair, const struct db_request *request,
     uint32_t producer = (uint32_t)(request->operand >> 32);
     uint64_t value = (uint32_t)request->operand;
 
-    CHECK(request->ring == &lane->served, "a request of ring %llu came from another",
+    CHECK(request->ring == &lane->rig.served, "a request of ring %llu came from another",
           (unsigned long long)request->raddr);
     CHECK(request->end == lane->accepted + 1, "ring %llu: index %llu was posted behind %llu",
           (unsigned long long)request->raddr, (unsigned long long)request->end - 1,
@@ -86,8 +77,8 @@ static void accept(const struct db_pair *pair, const struct db_request *request,
           (unsigned long long)lane->next[producer]);
     CHECK(number - pair->completed < pair->depth, "more in flight than the queue pair is deep");
     lane->next[producer]++;
-    in_flight[number % DEPTH].lane = lane;
-    in_flight[number % DEPTH].end = request->end;
+    in_flight[number % RIG_DEPTH].lane = lane;
+    in_flight[number % RIG_DEPTH].end = request->end;
     __atomic_store_n(&lane->accepted, request->end, __ATOMIC_RELEASE);
 }
 
@@ -109,7 +100,7 @@ static int poll(struct db_pair *pair)
     uint64_t end = pair->completed + next_random((uint32_t)(pair->posted - pair->completed) + 1);
 
     for (; pair->completed < end; pair->completed++) {
-        uint64_t slot = pair->completed % DEPTH;
+        uint64_t slot = pair->completed % RIG_DEPTH;
         __atomic_store_n(&in_flight[slot].lane->done, in_flight[slot].end, __ATOMIC_RELEASE);
     }
     return 0;
@@ -130,62 +121,40 @@ static void *produce(void *argument)
 
     for (uint64_t i = 0; i < EACH; i++) {
         struct db_descriptor d = db_descriptor_value(DB_RING_VALUE, 0, number, producer << 32 | i);
-        int status = own ? db_ring_push(&lane->ring, &lane->ring.own, d, DB_RING_TUNED, &index)
-                         : db_ring_push(&lane->ring, NULL, d, DB_RING_BASELINE, &index);
+        int status =
+            own ? db_ring_push(&lane->rig.ring, &lane->rig.ring.own, d, DB_RING_TUNED, &index)
+                : db_ring_push(&lane->rig.ring, NULL, d, DB_RING_BASELINE, &index);
         CHECK(status == DB_OK, "push %llu of thread %u = %d", (unsigned long long)i, thread,
               status);
         check_posted(lane);
     }
-    int status = db_ring_wait(&lane->ring, index);
+    int status = db_ring_wait(&lane->rig.ring, index);
     CHECK(status == DB_OK, "the wait of thread %u = %d", thread, status);
     CHECK(__atomic_load_n(&lane->done, __ATOMIC_ACQUIRE) > index,
           "thread %u was told of a completion that had not come", thread);
     return NULL;
 }
 
-static void set_up(struct db_proxy *proxy, struct db_run *run)
+static struct db_worker *set_up(struct db_proxy *proxy)
 {
-    struct db_worker *worker = &proxy->workers[0];
+    struct db_worker *worker = rig_worker(proxy, &way, RINGS + 8);
 
-    proxy->worker_count = 1;
-    proxy->attr.batch = 16;
-    proxy->windows.at[0] = (struct db_place){0, RINGS + 8, 0};
-    proxy->windows.count = 1;
-    worker->proxy = proxy;
-    worker->number = 1;
-    worker->run = run;
-    worker->pair.way = &way;
-    worker->pair.depth = DEPTH;
     for (uint32_t i = 0; i < RINGS; i++) {
-        struct lane *lane = &lanes[i];
-        lane->ring = (struct db_ring){
-            .slots = lane->slots,
-            .progress = &lane->progress,
-            .timeout_ns = TIMEOUT_NS,
-            .depth = i % 2 ? DEPTH : 4,
-            .producers = i < OWN_RINGS ? DB_ONE_PRODUCER : DB_MANY_PRODUCERS,
-        };
-        db_ring_clear(&lane->ring, &lane->progress, 0);
-        lane->served = (struct db_proxy_ring){.worker = worker,
-                                              .number = i,
-                                              .depth = lane->ring.depth,
-                                              .slots = lane->slots,
-                                              .progress = &lane->progress};
-        worker->rings[i] = &lane->served;
-        worker->served |= 1u << i;
+        rig_ring(worker, &lanes[i].rig, i, i % 2 ? RIG_DEPTH : 4,
+                 i < OWN_RINGS ? DB_ONE_PRODUCER : DB_MANY_PRODUCERS, 0);
+        lanes[i].rig.ring.timeout_ns = TIMEOUT_NS;
     }
+    return worker;
 }
 
 int main(void)
 {
     static struct db_proxy proxy;
-    static struct db_run run[DEPTH];
-    struct db_worker *worker = &proxy.workers[0];
     pthread_t threads[THREADS];
 
     random_state = (uint64_t)time(NULL);
     printf("seed %llu\n", (unsigned long long)random_state);
-    set_up(&proxy, run);
+    struct db_worker *worker = set_up(&proxy);
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, produce, (void *)(uintptr_t)i), "no thread");
     uint64_t deadline = port_now_ns() + TIMEOUT_NS;

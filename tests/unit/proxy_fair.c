@@ -9,30 +9,20 @@
  */
 #include <string.h>
 
-#include "../../src/proxy.h"
-#include "../check.h"
+#include "proxy_rig.h"
 
 #define RINGS  32u
-#define DEPTH  64u /* of the queue pair and of the rings */
 #define BATCH  16u
 #define LONELY 30u /* the ring with one descriptor */
 #define FEW    3u
 #define ROUNDS 40u
 
-#ifdef PORT_TSAN
-__attribute__((weak)) uint32_t port_cpu_fence_word; /* the software device defines it otherwise */
-#endif
-
 static struct lane {
-    struct db_ring ring;
-    struct db_ring_progress progress;
-    struct db_proxy_ring served;
-    _Alignas(64) uint8_t slots[DEPTH * sizeof(struct db_descriptor)];
+    struct rig_ring rig;
     uint64_t posted; /* of its descriptors */
 } lanes[RINGS];
 
 static struct db_proxy proxy;
-static struct db_run run[DEPTH];
 
 /* ---- The queue pair ---- */
 
@@ -58,37 +48,19 @@ static const struct db_post_way way = {.name = "played", .post = post, .poll = p
 
 static void set_up(void)
 {
-    struct db_worker *worker = &proxy.workers[0];
+    struct db_worker *worker = rig_worker(&proxy, &way, 64);
 
-    proxy = (struct db_proxy){.worker_count = 1, .attr.batch = BATCH};
-    proxy.windows.at[0] = (struct db_place){0, 64, 0};
-    proxy.windows.count = 1;
-    *worker = (struct db_worker){
-        .proxy = &proxy, .number = 1, .run = run, .pair = {.way = &way, .depth = DEPTH}};
     may_complete = 0;
     for (uint32_t i = 0; i < RINGS; i++) {
-        struct lane *lane = &lanes[i];
-        lane->posted = 0;
-        lane->ring = (struct db_ring){.slots = lane->slots,
-                                      .progress = &lane->progress,
-                                      .timeout_ns = 1000000000,
-                                      .depth = DEPTH,
-                                      .producers = DB_ONE_PRODUCER};
-        db_ring_clear(&lane->ring, &lane->progress, 0);
-        lane->served = (struct db_proxy_ring){.worker = worker,
-                                              .number = i,
-                                              .depth = DEPTH,
-                                              .slots = lane->slots,
-                                              .progress = &lane->progress};
-        worker->rings[i] = &lane->served;
-        worker->served |= 1u << i;
+        lanes[i].posted = 0;
+        rig_ring(worker, &lanes[i].rig, i, RIG_DEPTH, DB_ONE_PRODUCER, 0);
     }
 }
 
 static void push(struct lane *lane)
 {
     uint64_t index;
-    int status = db_ring_push(&lane->ring, &lane->ring.own,
+    int status = db_ring_push(&lane->rig.ring, &lane->rig.ring.own,
                               db_descriptor_value(DB_RING_VALUE, 0, 0, 1), DB_RING_TUNED, &index);
     CHECK(status == DB_OK, "a push = %d", status);
 }
@@ -96,7 +68,7 @@ static void push(struct lane *lane)
 static void fill(uint32_t busy)
 {
     for (uint32_t i = 0; i < busy; i++)
-        while (lanes[i].ring.own.next < lanes[i].progress.posted + DEPTH)
+        while (lanes[i].rig.ring.own.next < lanes[i].rig.progress.posted + RIG_DEPTH)
             push(&lanes[i]);
 }
 
@@ -120,7 +92,7 @@ static void expect_posted(uint32_t busy, uint32_t idle, uint32_t room, uint64_t 
     const struct db_pair *pair = &proxy.workers[0].pair;
     uint64_t before = pair->posted - lonely->posted;
 
-    while (lonely->posted < lonely->ring.own.next) {
+    while (lonely->posted < lonely->rig.ring.own.next) {
         uint64_t more = pair->posted - lonely->posted - before;
         CHECK(more <= others,
               "%u full rings, %u steps without room, %u at a time: %llu of the others were posted "
@@ -164,7 +136,7 @@ int main(void)
 {
     for (uint32_t busy = 1; busy <= 17; busy += 4)
         for (uint32_t idle = 0; idle <= 48; idle++)
-            for (uint32_t room = 1; room <= DEPTH; room *= 4)
+            for (uint32_t room = 1; room <= RIG_DEPTH; room *= 4)
                 check(busy, idle, room);
     printf("a ring that is not full has its turn\n");
     return 0;

@@ -8,16 +8,10 @@
  */
 #include <string.h>
 
-#include "../../src/proxy.h"
-#include "../check.h"
+#include "proxy_rig.h"
 
-#define DEPTH      64u
 #define ALL        UINT64_MAX
 #define OPERATIONS (sizeof(script) / sizeof(script[0]))
-
-#ifdef PORT_TSAN
-__attribute__((weak)) uint32_t port_cpu_fence_word; /* the software device defines it otherwise */
-#endif
 
 /* What is pushed, in the order in which the worker takes it: ring 0 first, then ring 1. */
 static const struct {
@@ -61,54 +55,25 @@ static const struct db_post_way way = {.name = "played", .post = post, .poll = p
 
 /* ---- The rings ---- */
 
-struct lane {
-    struct db_ring ring;
-    struct db_ring_progress progress;
-    struct db_proxy_ring served;
-    _Alignas(64) uint8_t slots[DEPTH * sizeof(struct db_descriptor)];
-    uint64_t first; /* index of its first descriptor */
-};
-
-static struct lane lanes[2];
+static struct rig_ring rings[2];
+static uint64_t starts[2]; /* index of the first descriptor of each */
 static struct db_proxy proxy;
-static struct db_run run[DEPTH];
 static uint64_t behind[OPERATIONS]; /* index in its ring behind each operation's descriptors */
 
 static void set_up(uint64_t first)
 {
-    struct db_worker *worker = &proxy.workers[0];
+    struct db_worker *worker = rig_worker(&proxy, &way, 64);
 
-    proxy = (struct db_proxy){.worker_count = 1, .attr.batch = 16};
-    proxy.windows.at[0] = proxy.regions.at[0] = (struct db_place){0, 64, 0};
-    proxy.windows.count = proxy.regions.count = 1;
-    *worker = (struct db_worker){
-        .proxy = &proxy, .number = 1, .run = run, .pair = {.way = &way, .depth = DEPTH}};
     worker->next_run = worker->oldest_run = first; /* the runs wrap as well */
     for (uint32_t i = 0; i < 2; i++) {
-        struct lane *lane = &lanes[i];
-        lane->first = first + i;
-        lane->ring = (struct db_ring){.slots = lane->slots,
-                                      .progress = &lane->progress,
-                                      .timeout_ns = 1000000000,
-                                      .depth = DEPTH,
-                                      .producers = DB_ONE_PRODUCER};
-        db_ring_clear(&lane->ring, &lane->progress, lane->first);
-        lane->served = (struct db_proxy_ring){.worker = worker,
-                                              .number = i,
-                                              .depth = DEPTH,
-                                              .slots = lane->slots,
-                                              .progress = &lane->progress,
-                                              .next = lane->first,
-                                              .posted = lane->first,
-                                              .completed = lane->first};
-        worker->rings[i] = &lane->served;
-        worker->served |= 1u << i;
+        starts[i] = first + i;
+        rig_ring(worker, &rings[i], i, RIG_DEPTH, DB_ONE_PRODUCER, starts[i]);
     }
 }
 
 static void push(size_t i)
 {
-    struct db_ring *ring = &lanes[script[i].ring].ring;
+    struct db_ring *ring = &rings[script[i].ring].ring;
     struct db_descriptor d = script[i].op == DB_RING_VALUE
                                  ? db_descriptor_value(DB_RING_VALUE, 0, 0, 42)
                                  : db_descriptor_memory(script[i].op, 0, 0, 0, 0, 0, 8);
@@ -141,11 +106,11 @@ static void post_all(uint64_t first, uint32_t most)
 static void expect_completed(uint64_t done)
 {
     for (uint32_t ring = 0; ring < 2; ring++) {
-        uint64_t want = lanes[ring].first;
+        uint64_t want = starts[ring];
         for (size_t i = 0; i < done; i++)
             want = script[i].ring == ring ? behind[i] : want;
-        CHECK(lanes[ring].progress.completed == want, "%llu complete: ring %u has %llu, not %llu",
-              (unsigned long long)done, ring, (unsigned long long)lanes[ring].progress.completed,
+        CHECK(rings[ring].progress.completed == want, "%llu complete: ring %u has %llu, not %llu",
+              (unsigned long long)done, ring, (unsigned long long)rings[ring].progress.completed,
               (unsigned long long)want);
     }
 }
@@ -156,7 +121,7 @@ int main(void)
 
     for (uint32_t most = 1; most <= 16; most++) {
         for (uint32_t stride = 1; stride <= OPERATIONS; stride++) {
-            post_all(DEPTH - 3, most);
+            post_all(RIG_DEPTH - 3, most);
             while (worker->pair.completed < OPERATIONS) {
                 reaches += stride;
                 db_worker_step(worker);
@@ -173,8 +138,8 @@ int main(void)
             uint64_t want = db_error_pack((uint32_t)behind[bad] - 1, script[bad].opcode,
                                           M5_SYN_REMOTE_ACCESS, 0);
             for (uint32_t ring = 0; ring < 2; ring++)
-                CHECK(lanes[ring].progress.error == want, "request %llu failed: %#llx, not %#llx",
-                      (unsigned long long)bad, (unsigned long long)lanes[ring].progress.error,
+                CHECK(rings[ring].progress.error == want, "request %llu failed: %#llx, not %#llx",
+                      (unsigned long long)bad, (unsigned long long)rings[ring].progress.error,
                       (unsigned long long)want);
         }
     }
