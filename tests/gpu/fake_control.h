@@ -23,6 +23,16 @@ static inline struct fake_driver *fake_control(void)
     return fake;
 }
 
+/* The second of its GPUs. */
+static inline struct db_gpu *fake_open_gpu(void)
+{
+    struct db_gpu_config config = {.index = 1};
+    struct db_gpu *gpu;
+
+    CHECK(db_gpu_cuda_backend.open(&config, &gpu) == 0, "%s", db_gpu_error_text());
+    return gpu;
+}
+
 /* Every word of "a|b|c" is in the sentence. */
 static inline void expect_words(const char *what, const char *sentence, const char *words)
 {
