@@ -32,9 +32,9 @@ enum ex_delivery {
     EX_ANY_ORDER,  /* only those with a system-scope release between */
 };
 
-/* Whose rules. The letter is PTX's memory model. Machines keep two rules more: a store waits for
- * the loads that decided on it, and what has reached memory is there for everybody who reads
- * memory. */
+/* Whose rules. The letter is PTX's memory model. Machines keep three rules more: a store waits for
+ * the loads that decided on it; what has reached memory is there for everybody who reads memory;
+ * and an atomic on GPU memory has reached it when it answers. */
 enum ex_rules {
     EX_MACHINE,
     EX_LETTER,

@@ -16,7 +16,8 @@ enum {
 };
 
 struct memory {
-    uint64_t x, y, z;
+    uint64_t x, y, z;        /* in host memory */
+    uint64_t g;              /* in GPU memory */
     uint64_t reg[REGISTERS]; /* what loads found, each stored by one thread */
 };
 
@@ -100,6 +101,9 @@ THREAD(isa2_middle, LDA(0, y); STR(z, 1))
 THREAD(isa2_end, LDA(1, z); LD(2, x))
 
 THREAD(add_x, port_add64(&m->x, 1))
+THREAD(add_g_y1, port_add64(&m->g, 1); ST(y, 1))
+THREAD(add_x_y1, port_add64(&m->x, 1); ST(y, 1))
+THREAD(ys_g, LDS(0, y); LD(1, g))
 
 /* ---- The table ---- */
 
@@ -183,6 +187,28 @@ static const struct litmus table[] = {
      'f',
      'f',
      'f'},
+    {"MP",
+     "GPU to CPU, an atomic on GPU memory",
+     2,
+     1,
+     {add_g_y1, ys_g},
+     ANY,
+     ANY,
+     {1, 0, ANY, ANY},
+     'a',
+     'a',
+     'f'},
+    {"MP",
+     "GPU to CPU, an atomic on host memory",
+     2,
+     1,
+     {add_x_y1, ys_x},
+     ANY,
+     ANY,
+     {1, 0, ANY, ANY},
+     'a',
+     'a',
+     'a'},
     {"SB", "relaxed", 2, 0, {x1_ld_y, y1_ld_x}, ANY, ANY, {0, 0, ANY, ANY}, 'a', 'a', 'a'},
     {"SB",
      "release and acquire",
@@ -313,6 +339,7 @@ static void set_up(struct ex_model *model, void *object)
     ex_word_add(model, &m->x, EX_HOST_MEMORY, EX_NUMBER, 0, "x");
     ex_word_add(model, &m->y, EX_HOST_MEMORY, EX_NUMBER, 0, "y");
     ex_word_add(model, &m->z, EX_HOST_MEMORY, EX_NUMBER, 0, "z");
+    ex_word_add(model, &m->g, EX_GPU_MEMORY, EX_NUMBER, 0, "g");
     for (unsigned r = 0; r < REGISTERS; r++)
         ex_word_add(model, &m->reg[r], EX_GPU_MEMORY, EX_NUMBER, 0, "r%u", r);
 }

@@ -237,6 +237,12 @@ uint64_t ex_atomic(struct ex_model *model, struct ex_state *state, unsigned thre
     store.beyond = ex_view_join(&model->views, store.beyond, read.beyond);
     store.is_atomic = 1;
     put_store(model, state, word, at + 1, &store);
+    /* On machines it was done in memory, and the thread has the answer. */
+    if (model->config.rules == EX_MACHINE && is_gpu_thread(model, thread)) {
+        uint32_t done = ex_view_seen(&model->views, EX_NOTHING, word, at + 1);
+        t->beyond = ex_view_join(&model->views, t->beyond, reached(model, done, thread, op));
+        normalise(model, t);
+    }
     return seen;
 }
 

@@ -161,7 +161,7 @@ struct ex_model {
     uint8_t lock[EX_WORDS], guards[EX_WORDS];
     uint8_t lock_count, locks_broken; /* mask: somebody wrote who had not taken it */
     bool symmetric;     /* threads that are alike are told apart by where they are, not by number */
-    uint32_t gpu_words; /* mask of words in GPU memory, no doorbells */
+    uint32_t gpu_words; /* the view that has seen all of the words in GPU memory, no doorbells */
     uint32_t agent_mask[EX_AGENTS]; /* 255 where the agent does not touch the word */
 
     struct ex_views views;

@@ -14,7 +14,7 @@ static uint32_t published_index(const struct db_queue *queue)
 {
     const struct db_qp *qp = queue->qp;
 
-    if (qp->with_record == DB_WITH_RECORD) {
+    if (qp->with_record != DB_WITHOUT_RECORD) {
         /* Acquire: pairs with the release before the record in db_ring(). */
         return port_bswap32(port_ld32(&qp->record->send.raw, PORT_ACQUIRE, PORT_SYSTEM)) &
                M5_INDEX_MASK;

@@ -54,9 +54,11 @@ int db_proxy_ring_check(const struct db_queue_attr *attr, struct db_queue_attr *
     if (attr->worker > proxy->worker_count)
         return db_fail(-EINVAL, "the proxy has no worker %u; it has 1 to %u, and 0 is any",
                        attr->worker, proxy->worker_count);
-    if (attr->cq_depth || attr->recv_depth || attr->collapsed || attr->without_record)
+    if (attr->cq_depth || attr->recv_depth || attr->collapsed || attr->without_record ||
+        attr->exchange_record)
         return db_fail(-EINVAL, "a proxied queue has no CQ, no receives and no record of its own; "
-                                "leave cq_depth, recv_depth, collapsed and without_record 0");
+                                "leave cq_depth, recv_depth, collapsed, without_record and "
+                                "exchange_record 0");
     if (attr->progress > DB_MEMORY_GPU)
         return db_fail(-EINVAL, "progress in memory of kind %d is not known; 0 and 1 are",
                        (int)attr->progress);

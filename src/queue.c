@@ -136,6 +136,7 @@ int db_queue_query(struct db_queue *queue, struct db_queue_info *info)
         .executed = (uint32_t)queue->executed & M5_INDEX_MASK,
         .scope = attr->scope,
         .without_record = attr->without_record,
+        .exchange_record = attr->exchange_record,
     };
     if (!queue->device)
         return 0;

@@ -85,6 +85,10 @@ static int check_choices(const struct db_device *device, struct db_queue_attr *a
                                 "DB_SCOPE_SAFE or DB_SCOPE_SYSTEM");
     if (attr->scope == DB_SCOPE_SAFE)
         attr->scope = in_gpu ? DB_SCOPE_GPU : DB_SCOPE_SYSTEM;
+    if (attr->exchange_record && (attr->without_record || attr->scope != DB_SCOPE_GPU))
+        return db_fail(-EINVAL, "an exchanged record needs %s; leave exchange_record false",
+                       attr->without_record ? "a record"
+                                            : "ring and record in GPU memory, and GPU scope");
     if (attr->without_record && device && !device->caps.without_record)
         return db_fail(-EOPNOTSUPP,
                        "%s offers no queues without a doorbell record (HCA_CAP_2, "

@@ -117,7 +117,9 @@ static void fill_view(struct db_queue *queue)
     qp->cq_depth = attr->cq_depth;
     qp->cq_collapsed = attr->collapsed;
     qp->order = attr->scope == DB_SCOPE_GPU ? DB_ORDER_GPU : DB_ORDER_SYSTEM;
-    qp->with_record = attr->without_record ? DB_WITHOUT_RECORD : DB_WITH_RECORD;
+    qp->with_record = attr->without_record    ? DB_WITHOUT_RECORD
+                      : attr->exchange_record ? DB_RECORD_EXCHANGED
+                                              : DB_WITH_RECORD;
 }
 
 int db_queue_memory_create(struct db_queue *queue)

@@ -29,6 +29,8 @@ PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 {
     if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
         db_publish(qp, last, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    else if (qp->order == DB_ORDER_GPU && qp->with_record == DB_RECORD_EXCHANGED)
+        db_publish(qp, last, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
     else if (qp->order == DB_ORDER_GPU)
         db_publish(qp, last, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
     else if (qp->with_record == DB_WITH_RECORD)

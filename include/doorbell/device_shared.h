@@ -19,6 +19,8 @@ PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
     uint64_t end = index + blocks;
     if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
         return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_RECORD_EXCHANGED)
+        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
     if (qp->order == DB_ORDER_GPU)
         return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
     if (qp->with_record == DB_WITH_RECORD)

@@ -283,9 +283,11 @@ struct db_queue_attr {
     uint32_t recv_depth; /* receives that may be posted, a power of two, made 4 at least; 0: none */
     bool collapsed; /* one CQE that is overwritten, instead of a ring of them; after an error it
                        may tell of a WQE that was flushed behind the one that failed */
-    bool without_record; /* no doorbell record; only where the device offers it */
-    struct db_gpu *gpu;  /* whose kernels use the queue, and whose memory DB_MEMORY_GPU is; it must
-                            outlive the queue. NULL: CPU threads that call device.h by themselves */
+    bool without_record;  /* no doorbell record; only where the device offers it */
+    bool exchange_record; /* GPU threads write the record by an atomic, in place of a release:
+                             impl/qp.h, DB_RECORD_EXCHANGED. Ring and record in GPU memory */
+    struct db_gpu *gpu;   /* whose kernels use the queue, and whose memory DB_MEMORY_GPU is; it must
+                             outlive the queue. NULL: CPU threads that call device.h by themselves */
     enum db_memory ring;
     enum db_memory cq;
     enum db_memory record;
@@ -308,11 +310,12 @@ struct db_queue_attr {
 /*
  * Creates a queue pair, or a ring of a proxy, not connected yet. A proxied queue is used through
  * the same calls of device.h, with the keys that db_queue_keys() gives. -EINVAL: a depth that
- * cannot be, GPU scope over host memory, or GPU memory of no GPU. -EOPNOTSUPP: memory that the
- * device cannot reach, a doorbell that the GPU cannot, or no record where one is needed. -ENOMEM:
- * no memory, or none of the device's objects left. -EREMOTEIO: the device refused, with the status
- * and the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
- * -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no GDRCopy.
+ * cannot be, GPU scope or an exchanged record over host memory, or GPU memory of no GPU.
+ * -EOPNOTSUPP: memory that the device cannot reach, a doorbell that the GPU cannot, or no record
+ * where one is needed. -ENOMEM: no memory, or none of the device's objects left. -EREMOTEIO: the
+ * device refused, with the status and the syndrome in the sentence. -ENOSPC: the proxy's worker
+ * serves 32 queues already. -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no
+ * GDRCopy.
  */
 int db_queue_create(struct db_device *device, const struct db_queue_attr *attr,
                     struct db_queue **queue);
@@ -367,6 +370,7 @@ struct db_queue_info {
     uint32_t executed;   /* low 16 bits of the count of blocks that the device executed */
     enum db_scope scope; /* DB_SCOPE_GPU or DB_SCOPE_SYSTEM: what DB_SCOPE_SAFE came to */
     bool without_record;
+    bool exchange_record;
 };
 
 /* Asks the device for the queue's state. -EREMOTEIO, as above. */

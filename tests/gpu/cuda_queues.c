@@ -186,6 +186,18 @@ static void places(void)
     CHECK(db_queue_reset(queue) == 0 && db_detached_ring(queue, ring) == 0 && ring[0] == 0, "%s",
           db_error_text());
     db_queue_destroy(queue);
+
+    attr.exchange_record = true;
+    CHECK(db_queue_create_detached(&attr, &queue) == 0, "%s", db_error_text());
+    CHECK(gpu->backend->copy(gpu, &view, db_queue_device_view(queue), sizeof(view)) == 0, "%s",
+          db_gpu_error_text());
+    CHECK(view.with_record == DB_RECORD_EXCHANGED && db_queue_query(queue, &info) == 0 &&
+              info.exchange_record,
+          "%u", view.with_record);
+    db_queue_destroy(queue);
+    attr.record = DB_MEMORY_HOST;
+    CHECK(db_queue_create_detached(&attr, &queue) == -EINVAL, "a record in host memory");
+    expect_words("exchanged", db_error_text(), "exchanged record|GPU memory, and GPU scope");
     fake->map_offset = 0;
     CHECK(fake->registrations == 0 && fake->gpu_memory == 0, "%d %d", fake->registrations,
           fake->gpu_memory);

@@ -189,6 +189,7 @@ struct row {
     uint32_t burst;         /* posts of a thread between two waits */
     uint32_t posts;         /* of all threads */
     int caught_as;          /* enum nic_diag; NIC_DIAG_COUNT: not at all */
+    enum db_record record;
 };
 
 #define SAFE   16, POSTS, NIC_DIAG_COUNT
@@ -197,31 +198,60 @@ struct row {
 #define STALE 1, MAX_POSTS, NIC_DIAG_RECORD_STALE
 
 static const struct row rows[] = {
-    {"system scope, private, late", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, true, SAFE},
-    {"system scope, private", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
-    {"system scope, locked", SHARE_LOCKED, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
-    {"system scope, hand-off", SHARE_HANDOFF, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
-    {"system scope, ticket", SHARE_TICKET, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
-    {"system scope, warp", SHARE_WARP, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
+    {"system scope, private, late", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, true, SAFE,
+     DB_WITH_RECORD},
+    {"system scope, private", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
+    {"system scope, locked", SHARE_LOCKED, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
+    {"system scope, hand-off", SHARE_HANDOFF, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
+    {"system scope, ticket", SHARE_TICKET, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
+    {"system scope, warp", SHARE_WARP, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
     {"system scope, parts of a warp", SHARE_WARP_PART, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false,
-     SAFE},
-    {"system scope, block", SHARE_BLOCK, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE},
-    {"GPU scope and memory, private", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE},
-    {"GPU scope and memory, hand-off", SHARE_HANDOFF, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE},
-    {"GPU scope and memory, ticket", SHARE_TICKET, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE},
-    {"GPU scope and memory, warp", SHARE_WARP, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE},
+     SAFE, DB_WITH_RECORD},
+    {"system scope, block", SHARE_BLOCK, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITH_RECORD},
+    {"GPU scope and memory, private", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_WITH_RECORD},
+    {"GPU scope and memory, hand-off", SHARE_HANDOFF, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_WITH_RECORD},
+    {"GPU scope and memory, ticket", SHARE_TICKET, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_WITH_RECORD},
+    {"GPU scope and memory, warp", SHARE_WARP, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_WITH_RECORD},
 
-    {"no order", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_SYSTEM, false, UNSAFE},
-    {"no order, GPU memory", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_GPU, false, UNSAFE},
-    {"GPU scope over a host ring", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_SYSTEM, false, UNSAFE},
+    {"exchanged record, private", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_RECORD_EXCHANGED},
+    {"exchanged record, private, late", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_GPU, true, SAFE,
+     DB_RECORD_EXCHANGED},
+    {"exchanged record, locked", SHARE_LOCKED, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_RECORD_EXCHANGED},
+    {"exchanged record, hand-off", SHARE_HANDOFF, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_RECORD_EXCHANGED},
+    {"exchanged record, ticket", SHARE_TICKET, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_RECORD_EXCHANGED},
+    {"exchanged record, warp", SHARE_WARP, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
+     DB_RECORD_EXCHANGED},
+
+    {"no order", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_SYSTEM, false, UNSAFE,
+     DB_WITH_RECORD},
+    {"no order, GPU memory", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_GPU, false, UNSAFE,
+     DB_WITH_RECORD},
+    {"no order, exchanged record", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_GPU, false,
+     UNSAFE, DB_RECORD_EXCHANGED},
+    {"GPU scope over a host ring", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_SYSTEM, false, UNSAFE,
+     DB_WITH_RECORD},
     {"no release before the record", SHARE_PRIVATE, DB_ORDER_SYSTEM, NO_RELEASE_BEFORE_RECORD,
-     PORT_SYSTEM, false, UNSAFE},
+     PORT_SYSTEM, false, UNSAFE, DB_WITH_RECORD},
     {"no release before the doorbell", SHARE_PRIVATE, DB_ORDER_SYSTEM, NO_RELEASE_BEFORE_DOORBELL,
-     PORT_SYSTEM, true, STALE},
+     PORT_SYSTEM, true, STALE, DB_WITH_RECORD},
     {"hand-off without a release before the mark", SHARE_HANDOFF, DB_ORDER_SYSTEM,
-     NO_RELEASE_BEFORE_MARK, PORT_SYSTEM, false, UNSAFE},
+     NO_RELEASE_BEFORE_MARK, PORT_SYSTEM, false, UNSAFE, DB_WITH_RECORD},
     {"a warp's release before the barrier", SHARE_WARP, DB_ORDER_SYSTEM, RELEASE_BEFORE_BARRIER,
-     PORT_SYSTEM, false, UNSAFE},
+     PORT_SYSTEM, false, UNSAFE, DB_WITH_RECORD},
 };
 
 /* NOPs through each slot, so that the device has poisoned all. */
@@ -281,6 +311,7 @@ static void run(const struct row *row, uint64_t seed)
                                     .posts = &posts};
     for (uint32_t round = 0;; round++) {
         poison_all(qp);
+        qp->with_record = row->record;
         share_launch(&set, 4, &orders, shape, &args, &failure);
         softnic_read_counters(&after);
         if (row->caught_as == NIC_DIAG_COUNT || count_of(&after, &before, row->caught_as) ||

@@ -158,6 +158,12 @@ PORT_FN void share_build(struct db_qp *qp, uint64_t index, const struct share_op
                            op->addend);
 }
 
+/* How the queue's record is written. */
+PORT_FN enum db_record share_record(const struct db_qp *qp)
+{
+    return (enum db_record)qp->with_record;
+}
+
 /* What a block's threads tell each other in its shared memory. */
 struct share_block {
     uint64_t first;
@@ -184,7 +190,7 @@ PORT_FN int share_post_block(struct db_qp *qp, const struct share_op *op, enum d
         port_syncthreads();
         if (thread == 0 && said->status == DB_OK)
             said->status =
-                db_publish_ticket(qp, first, first + n - 1, first + n, order, DB_WITH_RECORD);
+                db_publish_ticket(qp, first, first + n - 1, first + n, order, share_record(qp));
         port_syncthreads();
         int status = (int)said->status;
         port_syncthreads();
@@ -210,11 +216,11 @@ PORT_FN int share_publish_row(struct db_qp *qp, enum share_way way, uint64_t fir
                               uint64_t end, enum db_order order)
 {
     if (way == SHARE_PRIVATE)
-        db_publish(qp, last, end, order, DB_WITH_RECORD);
+        db_publish(qp, last, end, order, share_record(qp));
     else if (way == SHARE_LOCKED)
-        db_publish_locked(qp, last, end, order, DB_WITH_RECORD);
+        db_publish_locked(qp, last, end, order, share_record(qp));
     else
-        return db_publish_ticket(qp, first, last, end, order, DB_WITH_RECORD);
+        return db_publish_ticket(qp, first, last, end, order, share_record(qp));
     return DB_OK;
 }
 
@@ -224,7 +230,7 @@ PORT_FN int share_publish(struct db_qp *qp, enum share_way way, uint32_t blocks,
 {
     if (way != SHARE_HANDOFF)
         return share_publish_row(qp, way, index, index, index + blocks, order);
-    db_publish_handoff(qp, index, blocks, order, DB_WITH_RECORD);
+    db_publish_handoff(qp, index, blocks, order, share_record(qp));
     return DB_OK;
 }
 
@@ -236,7 +242,7 @@ PORT_FN int share_post_warp(struct db_qp *qp, uint32_t mask, const struct share_
     if (status)
         return status;
     share_build(qp, *index, op);
-    return db_publish_warp(qp, mask, first, order, DB_WITH_RECORD);
+    return db_publish_warp(qp, mask, first, order, share_record(qp));
 }
 
 /* Posts one operation of each thread. All threads of a group must call; `*index` is the calling

@@ -2,8 +2,8 @@
 /*
  * Claim: a detached queue takes the issue path as a device's does: it fills up, a claim on a full
  * ring ends at its deadline and leaves the queue usable, completions give blocks back, with a
- * record and without, with a completion ring and a collapsed CQ, for more than two laps of the
- * 16-bit index.
+ * record, without, and with one that is exchanged, with a completion ring and a collapsed CQ, for
+ * more than two laps of the 16-bit index.
  */
 #include <doorbell/device.h>
 #include <doorbell/doorbell.h>
@@ -12,15 +12,21 @@
 
 #include "../check.h"
 
-static struct db_queue *create(uint32_t depth, bool collapsed, bool without_record)
+static struct db_queue *create(uint32_t depth, bool collapsed, enum db_record record)
 {
     const struct db_queue_attr attr = {.depth = depth,
                                        .collapsed = collapsed,
-                                       .without_record = without_record,
+                                       .without_record = record == DB_WITHOUT_RECORD,
                                        .timeout_ns = 2000000};
     struct db_queue *queue;
 
     CHECK(db_queue_create_detached(&attr, &queue) == 0, "%s", db_error_text());
+    /* The CPU plays the device, so the record is in host memory, where the library exchanges none.
+     */
+    if (record == DB_RECORD_EXCHANGED) {
+        db_queue_device_view(queue)->order = DB_ORDER_GPU;
+        db_queue_device_view(queue)->with_record = record;
+    }
     return queue;
 }
 
@@ -98,9 +104,9 @@ int main(void)
 {
     static const uint32_t depths[] = {4, 64, 1024};
 
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
-            struct db_queue *queue = create(depths[i], kind & 1, kind & 2);
+            struct db_queue *queue = create(depths[i], kind & 1, (enum db_record)(kind / 2));
             full_ring(queue, depths[i]);
             if (depths[i] >= 64)
                 many_laps(queue);

@@ -37,6 +37,7 @@ struct owner_args {
 OWNER_PATH(path_owner_none, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD)
 OWNER_PATH(path_owner_gpu, DB_ORDER_GPU, DB_WITH_RECORD)
 OWNER_PATH(path_owner_gpu_no_record, DB_ORDER_GPU, DB_WITHOUT_RECORD)
+OWNER_PATH(path_owner_gpu_exchanged, DB_ORDER_GPU, DB_RECORD_EXCHANGED)
 OWNER_PATH(path_owner_system, DB_ORDER_SYSTEM, DB_WITH_RECORD)
 
 PORT_KERNEL_DECLARE(path_owner_warp);
@@ -65,6 +66,8 @@ SHARED_PATH(path_publish, db_publish(qp, index, index + 1, DB_ORDER_GPU, DB_WITH
 SHARED_PATH(path_locked, db_publish_locked(qp, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
 SHARED_PATH(path_ticket,
             db_publish_ticket(qp, index, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
+SHARED_PATH(path_ticket_exchanged,
+            db_publish_ticket(qp, index, index, index + 1, DB_ORDER_GPU, DB_RECORD_EXCHANGED))
 SHARED_PATH(path_handoff, db_publish_handoff(qp, index, 1, DB_ORDER_GPU, DB_WITH_RECORD))
 
 PORT_KERNEL_DECLARE(path_publish_warp);

@@ -67,10 +67,20 @@ expect_set() {
 # doorbell, and it; in any order of the ways.
 expect_posts() {
     where="sm_$1 $2"
-    got=$(instructions "$1" "$2" | grep -E '^fence|^st\.mmio|^st\.relaxed\.sys\.global\.u32' |
+    got=$(instructions "$1" "$2" | grep -E '^fence|^st\.mmio|^st\.relaxed\.sys\.global\.u32|exch' |
         awk '{ post = post " " $0 } /mmio/ { print post; post = "" } END { print post }' | sort)
     shift 2
     compare "$where, sorted" "$({ printf ' %s\n' "$@"; echo; } | sort)" "$got"
+}
+
+# expect_made_of_answer ARCH KERNEL STORE: what the last STORE stores was worked out from what the exchange
+# answered, register by register.
+expect_made_of_answer() {
+    kernel "$1" "$2" | tr -d ',;[]{}' | awk -v store="$3" '
+        / exch|\.exch\./ { made[$2] = 1; next }
+        $1 == store { found = ($3 in made); next }
+        $1 !~ /^(st|@|\.)/ { for (i = 3; i <= NF; i++) if ($i in made) { made[$2] = 1; break } }
+        END { exit !found }' || fail "sm_$1 $2: $3 does not wait for the exchange"
 }
 
 for arch in 80 90 100; do
@@ -84,6 +94,7 @@ for arch in 80 90 100; do
     wqe16=st.relaxed.sys.global.v2.u64
     wqe="$wqe16 $wqe16 $wqe16"
     record=st.relaxed.sys.global.u32
+    exchange=atom.relaxed.gpu.global.exch.b32
     bell=st.mmio.relaxed.sys.global.u64
     word=st.relaxed.gpu.global.u64 # of the queue, which other threads read
     freed=st.release.gpu.global.u64
@@ -92,6 +103,8 @@ for arch in 80 90 100; do
     expect $arch path_owner_none "$others" $wqe $record $bell
     expect $arch path_owner_gpu "$others" $wqe $release.gpu $record $release.gpu $bell
     expect $arch path_owner_gpu_no_record "$others" $wqe $release.gpu $bell
+    expect $arch path_owner_gpu_exchanged "$others" $wqe $release.gpu $exchange $bell
+    expect_made_of_answer $arch path_owner_gpu_exchanged $bell
     expect $arch path_owner_system "$others" $wqe $release.sys $record $release.sys $bell
     expect $arch path_owner_warp "$others" $wqe bar.warp.sync $release.gpu $record $release.gpu $bell
 
@@ -100,15 +113,19 @@ for arch in 80 90 100; do
     expect $arch path_publish "$others" $wqe $post
     expect $arch path_locked "$others" $wqe $post $freed
     expect $arch path_ticket "$others" $wqe $post
+    expect $arch path_ticket_exchanged "$others" $wqe $release.gpu $exchange $bell $word
+    expect_made_of_answer $arch path_ticket_exchanged $bell
+    expect_made_of_answer $arch path_ticket_exchanged $word
     expect $arch path_publish_warp "$others" $wqe bar.warp.sync $post
     expect $arch path_handoff "$others" $wqe $release.gpu st.relaxed.gpu.global.u32 \
         atom.acq_rel.gpu.global.add.u64 $post atom.acq_rel.gpu.global.cas.b64
     expect $arch path_handoff "$loads" ld.relaxed.gpu.global.u64 ld.acquire.gpu.global.u32
 
-    # device.h's calls have all four orders, of which one runs.
+    # device.h's calls have all five orders, of which one runs.
     for path in path_put path_put_inline; do
         expect $arch $path 'v2' $wqe
         expect_posts $arch $path "$release.gpu $record $release.gpu $bell" "$release.gpu $bell" \
+            "$release.gpu $exchange $bell" \
             "$release.sys $record $release.sys $bell" "$release.sys $bell"
     done
 

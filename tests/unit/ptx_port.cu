@@ -54,6 +54,7 @@ PORT_KERNEL(ptx_atomics, struct words_args, args)
 {
     uint64_t sum = port_add32(args->w32, 1);
     sum += port_cas32(args->w32, 1, 2);
+    sum += port_xchg32(args->w32, 3);
     sum += port_add64(args->w64, 1);
     sum += port_cas64(args->w64, 1, 2);
     sum += port_max64(args->w64, 3);

@@ -55,7 +55,7 @@ for arch in 80 90 100; do
         st.release.gpu.global.u64 st.release.sys.global.u64
     expect "$arch" ptx_atomics \
         atom.relaxed.gpu.global.add.u32 atom.relaxed.gpu.global.cas.b32 \
-        atom.relaxed.gpu.global.add.u64 atom.relaxed.gpu.global.cas.b64 \
+        atom.relaxed.gpu.global.exch.b32 atom.relaxed.gpu.global.add.u64 atom.relaxed.gpu.global.cas.b64 \
         atom.relaxed.gpu.global.max.u64 atom.acquire.gpu.global.exch.b64 st.relaxed.gpu.global.u64
     expect "$arch" ptx_warp \
         %laneid shfl.sync.idx.b32 shfl.sync.idx.b32 bar.warp.sync bar.sync \

@@ -150,6 +150,14 @@ PORT_FN uint32_t port_add32(uint32_t *word, uint32_t value)
     return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
 }
 
+/* Replaces a word; a store that is made of what it returns comes behind it. */
+PORT_FN uint32_t port_xchg32(uint32_t *word, uint32_t value)
+{
+    uint32_t seen = __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
+    port_fence(PORT_RELEASE, PORT_GPU);
+    return seen;
+}
+
 PORT_FN uint64_t port_add64(uint64_t *word, uint64_t value)
 {
     return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);

@@ -173,6 +173,20 @@ PORT_FN uint32_t port_add32(uint32_t *word, uint32_t value)
     return seen;
 }
 
+/*
+ * Replaces a word in GPU memory; a store that is made of what it returns comes behind it. An atomic
+ * is done in the half of the L2 that the word belongs to, which all who read GPU memory go by, and
+ * answers from there. (A load need not: docs/memory_order.md.)
+ */
+PORT_FN uint32_t port_xchg32(uint32_t *word, uint32_t value)
+{
+    uint32_t seen;
+    asm volatile("atom.relaxed.gpu.global.exch.b32 %0, [%1], %2;"
+                 : "=r"(seen)
+                 : "l"(port_cuda_global(word)), "r"(value));
+    return seen;
+}
+
 PORT_FN uint64_t port_add64(uint64_t *word, uint64_t value)
 {
     uint64_t seen;

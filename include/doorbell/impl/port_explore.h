@@ -160,6 +160,9 @@ PORT_FN uint64_t port_explore_plain(struct port_site site, enum port_op_kind kin
     port_explore_atomic(PORT_SITE, PORT_OP_CAS, (uint64_t *){word}, expected, desired, true, true)
 #define port_max64(word, value)                                                                    \
     port_explore_atomic(PORT_SITE, PORT_OP_MAX, (uint64_t *){word}, value, 0, false, false)
+#define port_xchg32(word, value)                                                                   \
+    ((uint32_t)port_explore_atomic(PORT_SITE, PORT_OP_EXCHANGE, (uint32_t *){word}, value, 0,      \
+                                   false, false))
 #define port_xchg64(word, value)                                                                   \
     port_explore_atomic(PORT_SITE, PORT_OP_EXCHANGE, (uint64_t *){word}, value, 0, true, false)
 

@@ -126,6 +126,13 @@ PORT_FN uint64_t port_weak_max64(uint64_t *word, uint64_t value)
     return port_max64(word, value);
 }
 
+/* Done at once, where everybody sees it, and it takes nothing else along. */
+PORT_FN uint32_t port_weak_xchg32(uint32_t *word, uint32_t value)
+{
+    port_weak_catch_up(word);
+    return port_xchg32(word, value);
+}
+
 PORT_FN uint64_t port_weak_xchg64(uint64_t *word, uint64_t value)
 {
     port_weak_catch_up(word);
@@ -145,6 +152,7 @@ PORT_FN uint64_t port_weak_xchg64(uint64_t *word, uint64_t value)
 #define port_add64_ordered   port_weak_add64_ordered
 #define port_cas64_ordered   port_weak_cas64_ordered
 #define port_max64           port_weak_max64
+#define port_xchg32          port_weak_xchg32
 #define port_xchg64          port_weak_xchg64
 #define port_pause           port_weak_pause
 #define port_syncwarp        port_weak_syncwarp

@@ -25,10 +25,12 @@ PORT_FN void db_release(enum db_order order)
 
 /*
  * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
- * literal: true when a release of this thread already covers every WQE below `end`.
+ * literal: true when a release of this thread already covers every WQE below `end`. Returns 0, of
+ * an exchanged record as part of the exchange's answer: a store that is made of it comes behind the
+ * record.
  */
-PORT_FN void db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
-                     enum db_record record, bool visible)
+PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
+                         enum db_record record, bool visible)
 {
     /* Looked up and worked out before the fences, so that nothing but stores stands between them.
      */
@@ -36,18 +38,24 @@ PORT_FN void db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
     uint32_t sent = port_be_low16((uint32_t)end);
     void *doorbell = qp->doorbell;
     uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
+    uint32_t zero = 0;
 
     /* Visible to the device before it can see the record: the WQEs. Pairs with its ordered reads,
      * record before WQE. A device that reads no record sees the doorbell first. */
     if (!visible)
         db_release(order);
+    /* Visible before the doorbell: the record. A device that reads the record on a doorbell must
+     * not find an old one, or the WQEs stay where they are. */
     if (record == DB_WITH_RECORD) {
         port_st32(send, sent, PORT_RELAXED, PORT_SYSTEM);
-        /* Visible before the doorbell: the record. A device that reads the record on a doorbell
-         * must not find an old one, or the WQEs stay where they are. */
         db_release(order);
+    } else if (record == DB_RECORD_EXCHANGED) {
+        /* It is in memory when the exchange has answered. The doorbell waits for that, being made
+         * of the answer: an old record's first two bytes are 0. */
+        zero = port_xchg32(send, sent) & 0xffff;
     }
-    port_doorbell(doorbell, word);
+    port_doorbell(doorbell, word | zero);
+    return zero;
 }
 
 /* ---- Room in the ring ---- */

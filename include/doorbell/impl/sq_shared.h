@@ -184,13 +184,14 @@ PORT_FN int db_publish_ticket(struct db_qp *qp, uint64_t index, uint64_t last, u
         }
         port_pause();
     }
-    db_ring(&here, end, order, record, true);
-    /* With a record, the release before the doorbell covers the record already, and a device that
-     * reads it does not mind which doorbell comes first. Without one, the next doorbell must not
-     * overtake this one: released here. */
+    uint32_t zero = db_ring(&here, end, order, record, true);
+    /* With a record, the record comes before this store: by the release before the doorbell, or
+     * because the store is made of the exchange's answer. A device that reads it does not mind
+     * which doorbell comes first. Without one, the next doorbell must not overtake this one:
+     * released here. */
     enum port_order passing =
-        record == DB_WITH_RECORD && order != DB_ORDER_NONE_UNSAFE ? PORT_RELAXED : PORT_RELEASE;
-    port_st64(&qp->post.published, db_published_pack(last, end), passing, PORT_GPU);
+        record == DB_WITHOUT_RECORD || order == DB_ORDER_NONE_UNSAFE ? PORT_RELEASE : PORT_RELAXED;
+    port_st64(&qp->post.published, db_published_pack(last, end) | zero, passing, PORT_GPU);
     return DB_OK;
 }
 
