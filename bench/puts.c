@@ -164,7 +164,7 @@ void puts_config(const struct puts *puts, bool inlined, enum db_order order, uin
     const struct bench_config words[] = {
         {"payload", inlined ? "inline" : "pointer", 0},
         {"ordering", puts_order_name(order), 0},
-        {"record", puts->pair.record == DB_WITH_RECORD ? "with" : "without", 0},
+        {"record", transport_record_name(puts->pair.record), 0},
         {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
         {"threads", NULL, ends},
         {"queues", NULL, ends},

@@ -125,6 +125,7 @@ static enum bench_status launch(struct bench *b, struct rates *rates,
         .timeout_ns = 2 * b->options->timeout_ns,
         .sharing = variant->sharing,
         .order = rates->pair[0].order,
+        .record = variant->record,
         .batch = variant->batch,
         .bytes = variant->bytes,
         .payload = (uintptr_t)on_gpu->payload,
@@ -183,6 +184,7 @@ static enum bench_status report(struct bench *b, const struct rates *rates,
                    {"ctas", NULL, variant->ctas},
                    {"queues", NULL, variant->queues},
                    {"batch", NULL, variant->batch},
+                   {"record", transport_record_name(variant->record), 0},
                    {"doorbell", rates->transport.forwarder ? "forwarded" : "direct", 0}},
         .metric = "rate",
         .unit = "M msg/s",
@@ -190,7 +192,7 @@ static enum bench_status report(struct bench *b, const struct rates *rates,
         .iterations = puts * threads * b->options->repetitions,
         .valid = valid,
     };
-    size_t used = transport_queue_places(&rates->attr, record.config, 7);
+    size_t used = transport_queue_places(&rates->attr, record.config, 8);
     if (!rates->detached)
         used = transport_payload_place(&rates->targets, record.config, used);
     else

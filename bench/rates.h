@@ -21,6 +21,7 @@ struct rates_variant {
     uint32_t queues;
     uint32_t batch; /* WQEs to a doorbell; shared queues batch as they can, a warp by 32 */
     uint32_t bytes; /* of an inline payload */
+    enum db_record record;
     const char *reference[BENCH_REFERENCES_MAX];
 };
 

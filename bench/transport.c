@@ -124,6 +124,13 @@ const char *transport_place(enum db_memory kind)
     return kind == DB_MEMORY_GPU ? "GPU memory" : "host memory";
 }
 
+const char *transport_record_name(enum db_record record)
+{
+    return record == DB_WITH_RECORD      ? "with"
+           : record == DB_WITHOUT_RECORD ? "without"
+                                         : "exchanged";
+}
+
 size_t transport_queue_places(const struct db_queue_attr *attr, struct bench_config *config,
                               size_t used)
 {
@@ -185,7 +192,9 @@ static enum bench_status take(struct bench *b, struct transport *t, struct trans
     if (db_queue_query(pair->queue[i], &info))
         return bench_fail(b, "%s", db_error_text());
     pair->order = info.scope == DB_SCOPE_GPU ? DB_ORDER_GPU : DB_ORDER_SYSTEM;
-    pair->record = info.without_record ? DB_WITHOUT_RECORD : DB_WITH_RECORD;
+    pair->record = info.without_record    ? DB_WITHOUT_RECORD
+                   : info.exchange_record ? DB_RECORD_EXCHANGED
+                                          : DB_WITH_RECORD;
     if (t->forwarder && forwarder_add(t->forwarder, pair->queue[i]))
         return bench_fail(b, "too many queues for a thread that forwards doorbells");
     return BENCH_PASS;

@@ -107,6 +107,8 @@ struct db_queue_attr transport_detached_attr(const struct bench *b, const struct
 
 /* The words of a record for where a part lies. */
 const char *transport_place(enum db_memory kind);
+/* The same for whether there is a record, and how it is written. */
+const char *transport_record_name(enum db_record record);
 
 /* Adds where a queue's ring, CQ and record lie, or where payloads do, to what a record says. Each
  * returns how many entries of `config` are in use then. */

@@ -36,7 +36,8 @@ static enum bench_status message_rates(struct bench *b)
 {
     enum bench_status status = rates_setup(b);
     for (size_t i = 0; i < SIZES && status == BENCH_PASS; i++) {
-        struct rates_variant variant = {BENCH_PRIVATE, 16, 1, 16, 16, sizes[i], {NULL}};
+        struct rates_variant variant = {BENCH_PRIVATE,  16,    1, 16, 16, sizes[i],
+                                        DB_WITH_RECORD, {NULL}};
         if (i == 0)
             variant.reference[0] = "R216";
         status = rates_measure(b, b->state, &variant);

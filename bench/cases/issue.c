@@ -28,7 +28,7 @@ struct state {
     struct bench_samples ticks; /* by the SM's clock */
     struct bench_samples timer; /* by the timer of all SMs */
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
-    double floor_ns[3][2];      /* p50 of a post's stores, by enum db_order and db_record */
+    double floor_ns[3][3];      /* p50 of a post's stores, by enum db_order and db_record */
 };
 
 /* What `order` means: a scope itself, or what is safe where the ring lies. */
@@ -49,19 +49,28 @@ static const struct row rows[] = {
     {"store and release", BENCH_ISSUE_STORE, SYSTEM_SCOPE, DB_WITH_RECORD, false, {NULL}},
     {"a post's stores", BENCH_ISSUE_STORES, UNORDERED, DB_WITH_RECORD, false, {NULL}},
     {"a post's stores", BENCH_ISSUE_STORES, SAFE, DB_WITH_RECORD, false, {NULL}},
+    {"a post's stores", BENCH_ISSUE_STORES, GPU_SCOPE, DB_RECORD_EXCHANGED, false, {NULL}},
     {"a post's stores", BENCH_ISSUE_STORES, SAFE, DB_WITHOUT_RECORD, false, {NULL}},
     {"a post's stores", BENCH_ISSUE_STORES, SYSTEM_SCOPE, DB_WITH_RECORD, false, {NULL}},
     {"owner", BENCH_ISSUE_OWNER, UNORDERED, DB_WITH_RECORD, true, {"R051", "R053"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, true, {"R041", "R044"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, false, {"R047", "R049"}},
+    {"owner", BENCH_ISSUE_OWNER, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {"R041", "R044"}},
+    {"owner", BENCH_ISSUE_OWNER, GPU_SCOPE, DB_RECORD_EXCHANGED, false, {"R047", "R049"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITHOUT_RECORD, true, {NULL}},
     {"owner", BENCH_ISSUE_OWNER, SYSTEM_SCOPE, DB_WITH_RECORD, true, {"R114"}},
     {"one owner, no state kept", BENCH_ISSUE_CALL, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"one owner, no state kept", BENCH_ISSUE_CALL, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
     {"ticket", BENCH_ISSUE_TICKET, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"ticket", BENCH_ISSUE_TICKET, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
     {"slot hand-off", BENCH_ISSUE_HANDOFF, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"slot hand-off", BENCH_ISSUE_HANDOFF, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
     {"lock per WQE", BENCH_ISSUE_LOCK, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"lock per WQE", BENCH_ISSUE_LOCK, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
     {"warp, owner", BENCH_ISSUE_WARP_OWNER, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"warp, owner", BENCH_ISSUE_WARP_OWNER, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
     {"warp", BENCH_ISSUE_WARP, SAFE, DB_WITH_RECORD, true, {NULL}},
+    {"warp", BENCH_ISSUE_WARP, GPU_SCOPE, DB_RECORD_EXCHANGED, true, {NULL}},
 };
 
 static enum db_order order_of(const struct row *row, const struct issues *issues)
@@ -76,6 +85,12 @@ static enum db_order order_of(const struct row *row, const struct issues *issues
     default:
         return issues->pair.order;
     }
+}
+
+/* An exchange takes a record in GPU memory. */
+static bool left_out(const struct issues *issues, enum db_record record)
+{
+    return record == DB_RECORD_EXCHANGED && issues->pair.order != DB_ORDER_GPU;
 }
 
 static bool is_warp(const struct row *row)
@@ -122,7 +137,7 @@ static struct bench_record record_of(const struct issues *issues, const struct r
                                    : "pointer",
                     0},
                    {"ordering", puts_order_name(order_of(row, issues)), 0},
-                   {"record", row->record == DB_WITH_RECORD ? "with" : "without", 0},
+                   {"record", transport_record_name(row->record), 0},
                    {"doorbell", "host memory", 0},
                    {"device", "none", 0},
                    {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
@@ -229,10 +244,22 @@ static enum bench_status measure(struct bench *b, const struct row *row)
 /* ---- Rates ---- */
 
 static const struct rates_variant rate_rows[] = {
-    {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},      {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},
-    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}}, {BENCH_WARP, 1, 32, 1, 32, 8, {NULL}},
-    {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},      {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
-    {BENCH_WARP_OWNER, 64, 32, 64, 32, 8, {NULL}}, {BENCH_WARP, 64, 256, 64, 32, 8, {NULL}},
+    {BENCH_PRIVATE, 1, 1, 1, 1, 8, DB_WITH_RECORD, {"R201"}},
+    {BENCH_PRIVATE, 1, 1, 1, 1, 8, DB_RECORD_EXCHANGED, {"R201"}},
+    {BENCH_PRIVATE, 1, 1, 1, 16, 8, DB_WITH_RECORD, {"R204"}},
+    {BENCH_PRIVATE, 1, 1, 1, 16, 8, DB_RECORD_EXCHANGED, {"R204"}},
+    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, DB_WITH_RECORD, {"R210"}},
+    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, DB_RECORD_EXCHANGED, {"R210"}},
+    {BENCH_WARP, 1, 32, 1, 32, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_WARP, 1, 32, 1, 32, 8, DB_RECORD_EXCHANGED, {NULL}},
+    {BENCH_WARP, 1, 256, 1, 32, 8, DB_WITH_RECORD, {"R212"}},
+    {BENCH_WARP, 1, 256, 1, 32, 8, DB_RECORD_EXCHANGED, {"R212"}},
+    {BENCH_PRIVATE, 64, 1, 64, 16, 8, DB_WITH_RECORD, {"R222"}},
+    {BENCH_PRIVATE, 64, 1, 64, 16, 8, DB_RECORD_EXCHANGED, {"R222"}},
+    {BENCH_WARP_OWNER, 64, 32, 64, 32, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_WARP_OWNER, 64, 32, 64, 32, 8, DB_RECORD_EXCHANGED, {NULL}},
+    {BENCH_WARP, 64, 256, 64, 32, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_WARP, 64, 256, 64, 32, 8, DB_RECORD_EXCHANGED, {NULL}},
 };
 
 /* A variant that this GPU can hold, with the blocks that play the device beside it. */
@@ -264,6 +291,8 @@ static enum bench_status run_rates(struct bench *b)
     b->options = &options;
     enum bench_status status = rates_begin_detached(b, rates, t);
     for (size_t i = 0; i < sizeof(rate_rows) / sizeof(rate_rows[0]) && status == BENCH_PASS; i++) {
+        if (left_out(&state->issues, rate_rows[i].record))
+            continue;
         struct rates_variant variant = fitted(&rate_rows[i], t->gpu_properties.max_threads);
         status = rates_measure(b, rates, &variant);
     }
@@ -284,7 +313,8 @@ static enum bench_status run(struct bench *b)
     enum bench_status status = BENCH_PASS;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && goes_on(status); i++)
-        status = bench_worse(status, measure(b, &rows[i]));
+        if (!left_out(&state->issues, rows[i].record))
+            status = bench_worse(status, measure(b, &rows[i]));
     if (goes_on(status))
         status = bench_worse(status, floors_round_trip(b, &state->issues.transport));
     if (goes_on(status))

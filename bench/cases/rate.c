@@ -13,21 +13,21 @@
 #include "../rates.h"
 
 static const struct rates_variant variants[] = {
-    {BENCH_PRIVATE, 1, 1, 1, 1, 8, {"R201"}},
-    {BENCH_PRIVATE, 1, 1, 8, 1, 8, {"R203"}},
-    {BENCH_PRIVATE, 1, 1, 1, 16, 8, {"R204"}},
-    {BENCH_PRIVATE, 1, 1, 1, 32, 8, {NULL}},
-    {BENCH_LOCK, 1, 32, 1, 1, 8, {"R206"}},
-    {BENCH_HANDOFF, 1, 256, 1, 1, 8, {NULL}},
-    {BENCH_TICKET, 1, 256, 1, 1, 8, {NULL}},
-    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, {"R210"}},
-    {BENCH_WARP, 1, 256, 1, 32, 8, {"R212"}},
-    {BENCH_PRIVATE, 16, 1, 16, 1, 8, {"R214"}},
-    {BENCH_PRIVATE, 16, 1, 16, 16, 8, {"R216"}},
-    {BENCH_PRIVATE, 1, 32, 32, 16, 8, {"R218"}},
-    {BENCH_PRIVATE, 1, 64, 64, 16, 8, {"R220"}},
-    {BENCH_PRIVATE, 64, 1, 64, 16, 8, {"R222"}},
-    {BENCH_WARP, 16, 256, 16, 32, 8, {"R230", "R231"}},
+    {BENCH_PRIVATE, 1, 1, 1, 1, 8, DB_WITH_RECORD, {"R201"}},
+    {BENCH_PRIVATE, 1, 1, 8, 1, 8, DB_WITH_RECORD, {"R203"}},
+    {BENCH_PRIVATE, 1, 1, 1, 16, 8, DB_WITH_RECORD, {"R204"}},
+    {BENCH_PRIVATE, 1, 1, 1, 32, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_LOCK, 1, 32, 1, 1, 8, DB_WITH_RECORD, {"R206"}},
+    {BENCH_HANDOFF, 1, 256, 1, 1, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_TICKET, 1, 256, 1, 1, 8, DB_WITH_RECORD, {NULL}},
+    {BENCH_WARP_OWNER, 1, 32, 1, 32, 8, DB_WITH_RECORD, {"R210"}},
+    {BENCH_WARP, 1, 256, 1, 32, 8, DB_WITH_RECORD, {"R212"}},
+    {BENCH_PRIVATE, 16, 1, 16, 1, 8, DB_WITH_RECORD, {"R214"}},
+    {BENCH_PRIVATE, 16, 1, 16, 16, 8, DB_WITH_RECORD, {"R216"}},
+    {BENCH_PRIVATE, 1, 32, 32, 16, 8, DB_WITH_RECORD, {"R218"}},
+    {BENCH_PRIVATE, 1, 64, 64, 16, 8, DB_WITH_RECORD, {"R220"}},
+    {BENCH_PRIVATE, 64, 1, 64, 16, 8, DB_WITH_RECORD, {"R222"}},
+    {BENCH_WARP, 16, 256, 16, 32, 8, DB_WITH_RECORD, {"R230", "R231"}},
 };
 
 static enum bench_status run(struct bench *b)

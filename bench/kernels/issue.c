@@ -142,7 +142,7 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
     *own.status = status;
 }
 
-/* The ways that are measured in every order, with a record and without. */
+/* The ways that are measured in every order, and without a record. */
 PORT_FN void issue_ordered(const struct bench_issue_args *args, enum bench_issue_way way,
                            bool inlined)
 {
@@ -150,6 +150,8 @@ PORT_FN void issue_ordered(const struct bench_issue_args *args, enum bench_issue
         issue_loop(args, way, inlined, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
     else if (args->order == DB_ORDER_GPU && args->record == DB_WITH_RECORD)
         issue_loop(args, way, inlined, DB_ORDER_GPU, DB_WITH_RECORD);
+    else if (args->order == DB_ORDER_GPU && args->record == DB_RECORD_EXCHANGED)
+        issue_loop(args, way, inlined, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
     else if (args->order == DB_ORDER_GPU)
         issue_loop(args, way, inlined, DB_ORDER_GPU, DB_WITHOUT_RECORD);
     else if (args->record == DB_WITH_RECORD)
@@ -158,29 +160,30 @@ PORT_FN void issue_ordered(const struct bench_issue_args *args, enum bench_issue
         issue_loop(args, way, inlined, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
 }
 
-PORT_FN void issue_way(const struct bench_issue_args *args, enum db_order order)
+PORT_FN void issue_way(const struct bench_issue_args *args, enum db_order order,
+                       enum db_record record)
 {
     switch ((enum bench_issue_way)args->way) {
     case BENCH_ISSUE_STORE:
-        issue_loop(args, BENCH_ISSUE_STORE, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_STORE, true, order, record);
         break;
     case BENCH_ISSUE_CALL:
-        issue_loop(args, BENCH_ISSUE_CALL, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_CALL, true, order, record);
         break;
     case BENCH_ISSUE_TICKET:
-        issue_loop(args, BENCH_ISSUE_TICKET, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_TICKET, true, order, record);
         break;
     case BENCH_ISSUE_HANDOFF:
-        issue_loop(args, BENCH_ISSUE_HANDOFF, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_HANDOFF, true, order, record);
         break;
     case BENCH_ISSUE_LOCK:
-        issue_loop(args, BENCH_ISSUE_LOCK, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_LOCK, true, order, record);
         break;
     case BENCH_ISSUE_WARP_OWNER:
-        issue_loop(args, BENCH_ISSUE_WARP_OWNER, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_WARP_OWNER, true, order, record);
         break;
     default:
-        issue_loop(args, BENCH_ISSUE_WARP, true, order, DB_WITH_RECORD);
+        issue_loop(args, BENCH_ISSUE_WARP, true, order, record);
     }
 }
 
@@ -196,8 +199,10 @@ PORT_KERNEL(bench_issue, struct bench_issue_args, args)
         issue_ordered(args, BENCH_ISSUE_OWNER, true);
     else if (args->way == BENCH_ISSUE_OWNER)
         issue_ordered(args, BENCH_ISSUE_OWNER, false);
-    else if (args->order == DB_ORDER_GPU)
-        issue_way(args, DB_ORDER_GPU);
+    else if (args->order == DB_ORDER_SYSTEM)
+        issue_way(args, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    else if (args->record == DB_WITH_RECORD)
+        issue_way(args, DB_ORDER_GPU, DB_WITH_RECORD);
     else
-        issue_way(args, DB_ORDER_SYSTEM);
+        issue_way(args, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
 }

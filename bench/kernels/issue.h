@@ -39,7 +39,7 @@ struct bench_issue_args {
     uint32_t lkey;
     uint32_t way;     /* enum bench_issue_way */
     uint32_t order;   /* enum db_order; unordered by the owner and its floor alone */
-    uint32_t record;  /* enum db_record; without one by the owner and its floor alone */
+    uint32_t record;  /* enum db_record; exchanged in GPU order, without by owner and floor alone */
     uint32_t inlined; /* by the owner; the other posts are */
     uint32_t warmup;
     uint32_t count;

@@ -42,7 +42,8 @@ PORT_FN void build_batch(const struct bench_rate_args *args, const struct db_qp 
 }
 
 /* A queue for each thread, which owns it. */
-PORT_FN int post_owned(const struct bench_rate_args *args, enum db_order order)
+PORT_FN int post_owned(const struct bench_rate_args *args, enum db_order order,
+                       enum db_record record)
 {
     uint32_t q = rate_thread(), batch_blocks = args->batch * db_inline_blocks(args->bytes);
     uint64_t target, index;
@@ -61,7 +62,7 @@ PORT_FN int post_owned(const struct bench_rate_args *args, enum db_order order)
         }
         build_batch(args, &owner.here, index, target, rkey, done);
         uint64_t end = index + batch_blocks;
-        db_owner_publish(&owner, end - batch_blocks / args->batch, end, order, DB_WITH_RECORD);
+        db_owner_publish(&owner, end - batch_blocks / args->batch, end, order, record);
     }
     if (!status)
         status = db_owner_flush(&owner);
@@ -70,7 +71,8 @@ PORT_FN int post_owned(const struct bench_rate_args *args, enum db_order order)
 }
 
 /* Several queues for each thread, in turn. */
-PORT_FN int post_in_turn(const struct bench_rate_args *args, enum db_order order)
+PORT_FN int post_in_turn(const struct bench_rate_args *args, enum db_order order,
+                         enum db_record record)
 {
     uint32_t threads = args->blocks * port_threads(), thread = rate_thread();
     uint32_t blocks = db_inline_blocks(args->bytes);
@@ -84,7 +86,7 @@ PORT_FN int post_in_turn(const struct bench_rate_args *args, enum db_order order
             return status;
         build_batch(args, qp, index, target_of(args, q), args->rkey[q], done);
         uint64_t end = index + args->batch * blocks;
-        db_publish(qp, end - blocks, end, order, DB_WITH_RECORD);
+        db_publish(qp, end - blocks, end, order, record);
         q = q + threads < args->queues ? q + threads : thread;
     }
     for (q = thread; q < args->queues; q += threads) {
@@ -97,7 +99,7 @@ PORT_FN int post_in_turn(const struct bench_rate_args *args, enum db_order order
 
 /* The threads of a block share the block's queue, each posting for itself. */
 PORT_FN int post_shared(const struct bench_rate_args *args, enum bench_sharing sharing,
-                        enum db_order order)
+                        enum db_order order, enum db_record record)
 {
     uint32_t q = port_block() % args->queues, rkey = args->rkey[q];
     uint64_t target = target_of(args, q);
@@ -112,11 +114,11 @@ PORT_FN int post_shared(const struct bench_rate_args *args, enum bench_sharing s
             return status;
         build(&here, index, target, rkey, i, DB_SIGNALED);
         if (sharing == BENCH_LOCK)
-            db_publish_locked(qp, index, index + 1, order, DB_WITH_RECORD);
+            db_publish_locked(qp, index, index + 1, order, record);
         else if (sharing == BENCH_HANDOFF)
-            db_publish_handoff(qp, index, 1, order, DB_WITH_RECORD);
+            db_publish_handoff(qp, index, 1, order, record);
         else
-            status = db_publish_ticket(qp, index, index, index + 1, order, DB_WITH_RECORD);
+            status = db_publish_ticket(qp, index, index, index + 1, order, record);
         if (status)
             return status;
     }
@@ -130,7 +132,8 @@ PORT_FN uint32_t warp_flags(void)
 }
 
 /* The warps of a block share the block's queue. */
-PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order)
+PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order,
+                      enum db_record record)
 {
     uint32_t q = port_block() % args->queues, rkey = args->rkey[q];
     uint64_t target = target_of(args, q);
@@ -143,7 +146,7 @@ PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order)
         if (status)
             return status;
         build(&here, index, target, rkey, i, warp_flags());
-        status = db_publish_warp(qp, UINT32_MAX, first, order, DB_WITH_RECORD);
+        status = db_publish_warp(qp, UINT32_MAX, first, order, record);
         if (status)
             return status;
     }
@@ -151,7 +154,8 @@ PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order)
 }
 
 /* A block is one warp, and its queue is its own. */
-PORT_FN int post_warp_owner(const struct bench_rate_args *args, enum db_order order)
+PORT_FN int post_warp_owner(const struct bench_rate_args *args, enum db_order order,
+                            enum db_record record)
 {
     uint32_t q = port_block() % args->queues, rkey = args->rkey[q];
     uint64_t target = target_of(args, q), first = 0, index;
@@ -165,7 +169,7 @@ PORT_FN int post_warp_owner(const struct bench_rate_args *args, enum db_order or
             break;
         }
         build(&owner.here, index, target, rkey, i, warp_flags());
-        db_owner_publish_warp(&owner, UINT32_MAX, order, DB_WITH_RECORD);
+        db_owner_publish_warp(&owner, UINT32_MAX, order, record);
     }
     if (port_lane() == 0) {
         if (!status)
@@ -175,22 +179,22 @@ PORT_FN int post_warp_owner(const struct bench_rate_args *args, enum db_order or
     return (int)(int64_t)port_broadcast64(UINT32_MAX, (uint64_t)(int64_t)status, 0);
 }
 
-PORT_FN int post(const struct bench_rate_args *args, enum db_order order)
+PORT_FN int post(const struct bench_rate_args *args, enum db_order order, enum db_record record)
 {
     switch ((enum bench_sharing)args->sharing) {
     case BENCH_PRIVATE:
-        return args->queues <= args->blocks * port_threads() ? post_owned(args, order)
-                                                             : post_in_turn(args, order);
+        return args->queues <= args->blocks * port_threads() ? post_owned(args, order, record)
+                                                             : post_in_turn(args, order, record);
     case BENCH_LOCK:
-        return post_shared(args, BENCH_LOCK, order);
+        return post_shared(args, BENCH_LOCK, order, record);
     case BENCH_HANDOFF:
-        return post_shared(args, BENCH_HANDOFF, order);
+        return post_shared(args, BENCH_HANDOFF, order, record);
     case BENCH_TICKET:
-        return post_shared(args, BENCH_TICKET, order);
+        return post_shared(args, BENCH_TICKET, order, record);
     case BENCH_WARP:
-        return post_warp(args, order);
+        return post_warp(args, order, record);
     default:
-        return post_warp_owner(args, order);
+        return post_warp_owner(args, order, record);
     }
 }
 
@@ -243,8 +247,9 @@ PORT_KERNEL(bench_rate, struct bench_rate_args, args)
     }
     uint32_t thread = rate_thread();
     args->start_ns[thread] = port_now_ns();
-    int status =
-        args->order == DB_ORDER_GPU ? post(args, DB_ORDER_GPU) : post(args, DB_ORDER_SYSTEM);
+    int status = args->order != DB_ORDER_GPU      ? post(args, DB_ORDER_SYSTEM, DB_WITH_RECORD)
+                 : args->record == DB_WITH_RECORD ? post(args, DB_ORDER_GPU, DB_WITH_RECORD)
+                                                  : post(args, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
     args->end_ns[thread] = port_now_ns();
     args->status[thread] = status;
     port_add32(args->running, UINT32_MAX);

@@ -39,6 +39,7 @@ struct bench_rate_args {
     uint64_t timeout_ns;
     uint32_t sharing; /* enum bench_sharing */
     uint32_t order;   /* enum db_order */
+    uint32_t record;  /* enum db_record: with, or exchanged in GPU order */
     uint32_t batch;   /* WQEs for each doorbell; private queues only */
     uint32_t bytes;   /* of an inline payload; 8 unless a case sweeps it */
     uint64_t payload; /* address of that payload, when it is not 8 bytes */

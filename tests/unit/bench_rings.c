@@ -217,12 +217,14 @@ static void issue(void)
     static const struct issues_variant variants[] = {
         {BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_WITHOUT_RECORD, false},
+        {BENCH_ISSUE_OWNER, DB_ORDER_GPU, DB_RECORD_EXCHANGED, true},
         {BENCH_ISSUE_CALL, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_TICKET, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_HANDOFF, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_LOCK, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_WARP_OWNER, DB_ORDER_GPU, DB_WITH_RECORD, true},
         {BENCH_ISSUE_WARP, DB_ORDER_GPU, DB_WITH_RECORD, true},
+        {BENCH_ISSUE_WARP, DB_ORDER_GPU, DB_RECORD_EXCHANGED, true},
     };
     struct issues issues;
     enum bench_valid valid;
@@ -270,11 +272,17 @@ static void issue(void)
 static void rates(void)
 {
     static const struct rates_variant variants[] = {
-        {BENCH_PRIVATE, 1, 1, 1, 1, 8, {NULL}},  {BENCH_PRIVATE, 2, 2, 4, 16, 8, {NULL}},
-        {BENCH_PRIVATE, 1, 1, 1, 4, 28, {NULL}}, {BENCH_WARP_OWNER, 2, 32, 2, 32, 8, {NULL}},
-        {BENCH_WARP, 1, 32, 1, 32, 8, {NULL}},   {BENCH_WARP, 2, 64, 2, 32, 8, {NULL}},
-        {BENCH_TICKET, 2, 8, 2, 1, 8, {NULL}},   {BENCH_HANDOFF, 1, 8, 1, 1, 8, {NULL}},
-        {BENCH_LOCK, 4, 8, 2, 1, 8, {NULL}},
+        {BENCH_PRIVATE, 1, 1, 1, 1, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_PRIVATE, 2, 2, 4, 16, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_PRIVATE, 1, 1, 1, 4, 28, DB_WITH_RECORD, {NULL}},
+        {BENCH_WARP_OWNER, 2, 32, 2, 32, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_WARP, 1, 32, 1, 32, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_WARP, 2, 64, 2, 32, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_TICKET, 2, 8, 2, 1, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_HANDOFF, 1, 8, 1, 1, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_LOCK, 4, 8, 2, 1, 8, DB_WITH_RECORD, {NULL}},
+        {BENCH_PRIVATE, 2, 2, 4, 16, 8, DB_RECORD_EXCHANGED, {NULL}},
+        {BENCH_WARP, 2, 64, 2, 32, 8, DB_RECORD_EXCHANGED, {NULL}},
     };
     struct transport transport = {0};
     static struct rates rates;
@@ -322,7 +330,8 @@ static void rates(void)
 /* The options place the rates' queues as they do those of single posts. */
 static void places(void)
 {
-    static const struct rates_variant variant = {BENCH_PRIVATE, 1, 1, 1, 1, 8, {NULL}};
+    static const struct rates_variant variant = {BENCH_PRIVATE,  1,     1, 1, 1, 8,
+                                                 DB_WITH_RECORD, {NULL}};
     struct transport transport = {0};
     static struct rates rates;
     char error[BENCH_ERROR_BYTES];
