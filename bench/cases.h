@@ -15,6 +15,7 @@ extern const struct bench_case bench_case_ordering;
 extern const struct bench_case bench_case_inline;
 extern const struct bench_case bench_case_rate;
 extern const struct bench_case bench_case_issue;
+extern const struct bench_case bench_case_l2;
 extern const struct bench_case bench_case_clock;
 extern const struct bench_case bench_case_proxy_enqueue;
 extern const struct bench_case bench_case_loaded;

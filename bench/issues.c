@@ -9,6 +9,9 @@
 /* The deepest with a collapsed CQ: no slot is used twice in a launch. */
 #define DEPTH DB_MAX_COLLAPSED_DEPTH
 
+/* Queues of which one at least is in either half; each is one by chance. */
+#define QUEUES_TRIED 32u
+
 enum bench_status issues_open(struct bench *b, struct issues *issues)
 {
     *issues = (struct issues){0};
@@ -30,6 +33,43 @@ void issues_close(struct issues *issues)
     transport_disconnect(&issues->transport, &issues->pair);
     transport_close(&issues->transport);
 }
+
+/* ---- The half of the L2 ---- */
+
+enum bench_status issues_half(struct bench *b, struct issues *issues, struct l2 *l2,
+                              enum l2_half *half)
+{
+    struct db_gpu *gpu = issues->transport.gpu;
+    struct db_qp view;
+
+    *half = L2_WHOLE;
+    if (issues->attr.record != DB_MEMORY_GPU)
+        return BENCH_PASS;
+    if (gpu->backend->copy(gpu, &view, issues->pair.qp[0], sizeof(view)))
+        return bench_fail(b, "%s", db_gpu_error_text());
+    return l2_half_of(b, l2, &view.record->send.raw, half);
+}
+
+enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2,
+                              enum l2_half wanted, enum l2_half *half)
+{
+    struct transport *t = &issues->transport;
+    struct transport_pair left[QUEUES_TRIED]; /* kept meanwhile, or their memory came again */
+    uint32_t count = 0;
+
+    enum bench_status status = issues_half(b, issues, l2, half);
+    while (status == BENCH_PASS && *half != L2_WHOLE && *half != wanted && count < QUEUES_TRIED) {
+        left[count++] = issues->pair;
+        status = transport_detach(b, t, &issues->attr, &issues->pair);
+        if (status == BENCH_PASS)
+            status = issues_half(b, issues, l2, half);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        transport_disconnect(t, &left[i]);
+    return status;
+}
+
+/* ---- How much ---- */
 
 static bool is_warp(const struct issues_variant *variant)
 {

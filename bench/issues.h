@@ -8,6 +8,7 @@
 #define BENCH_ISSUES_H
 
 #include "kernels/issue.h"
+#include "l2.h"
 #include "transport.h"
 
 #define ISSUES_USES                                                                                \
@@ -46,6 +47,18 @@ struct issues_variant {
 /* Opens the GPU and makes the queue; close it whatever came of it. */
 enum bench_status issues_open(struct bench *b, struct issues *issues);
 void issues_close(struct issues *issues);
+
+/*
+ * Makes other queues until one has its record in the half of the L2 that is wanted. `*half` is what
+ * it came to: not that one where there are no halves, where the record is in host memory, or where
+ * no queue would have it.
+ */
+enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2,
+                              enum l2_half wanted, enum l2_half *half);
+
+/* The half that the record is in now. */
+enum bench_status issues_half(struct bench *b, struct issues *issues, struct l2 *l2,
+                              enum l2_half *half);
 
 /* How many posts a chunk may have, and how many come before it that nobody times. */
 uint32_t issues_chunk(const struct issues_variant *variant);

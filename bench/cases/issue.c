@@ -25,6 +25,8 @@
 
 struct state {
     struct issues issues;
+    struct l2 l2;
+    enum l2_half half;          /* of the L2, that the queue's record is in */
     struct bench_samples ticks; /* by the SM's clock */
     struct bench_samples timer; /* by the timer of all SMs */
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
@@ -93,6 +95,13 @@ static bool left_out(const struct issues *issues, enum db_record record)
     return record == DB_RECORD_EXCHANGED && issues->pair.order != DB_ORDER_GPU;
 }
 
+/* Of one thread that owns its queue, in GPU order, it is measured in either half of the L2. */
+static bool depends_on_half(const struct row *row)
+{
+    return (row->way == BENCH_ISSUE_STORES || row->way == BENCH_ISSUE_OWNER) &&
+           row->order != UNORDERED && row->order != SYSTEM_SCOPE;
+}
+
 static bool is_warp(const struct row *row)
 {
     return row->way == BENCH_ISSUE_WARP || row->way == BENCH_ISSUE_WARP_OWNER;
@@ -107,7 +116,8 @@ static enum bench_status setup(struct bench *b)
     if (bench_samples_init(&state->ticks, bench_capacity(b)) ||
         bench_samples_init(&state->timer, bench_capacity(b)))
         return bench_fail(b, "no memory for the samples");
-    return issues_open(b, &state->issues);
+    enum bench_status status = issues_open(b, &state->issues);
+    return status == BENCH_PASS ? l2_open(b, &state->issues.transport, &state->l2) : status;
 }
 
 static void teardown(struct bench *b)
@@ -115,6 +125,7 @@ static void teardown(struct bench *b)
     struct state *state = b->state;
     if (!state)
         return;
+    l2_close(&state->l2);
     issues_close(&state->issues);
     bench_samples_free(&state->ticks);
     bench_samples_free(&state->timer);
@@ -123,9 +134,10 @@ static void teardown(struct bench *b)
 
 /* ---- Single posts ---- */
 
-static struct bench_record record_of(const struct issues *issues, const struct row *row,
+static struct bench_record record_of(const struct state *state, const struct row *row,
                                      const char *clock, enum bench_valid valid)
 {
+    const struct issues *issues = &state->issues;
     bool floors = row->way < BENCH_ISSUE_OWNER;
     struct bench_record record = {
         .paper_id = "T3",
@@ -150,7 +162,9 @@ static struct bench_record record_of(const struct issues *issues, const struct r
         .valid = valid,
     };
 
-    transport_queue_places(&issues->attr, record.config, 10);
+    size_t used = transport_queue_places(&issues->attr, record.config, 10);
+    if (state->half != L2_WHOLE)
+        record.config[used++] = (struct bench_config){"half", l2_half_name(state->half), 0};
     return record;
 }
 
@@ -177,8 +191,8 @@ static enum bench_status report_over_floor(struct bench *b, const struct row *ro
 static enum bench_status report(struct bench *b, const struct row *row, enum bench_valid valid)
 {
     struct state *state = b->state;
-    struct bench_record ticks = record_of(&state->issues, row, "SM clock", valid);
-    struct bench_record timer = record_of(&state->issues, row, "GPU timer", valid);
+    struct bench_record ticks = record_of(state, row, "SM clock", valid);
+    struct bench_record timer = record_of(state, row, "GPU timer", valid);
     struct bench_record over = ticks;
 
     memcpy(ticks.references, row->reference, sizeof(ticks.references));
@@ -307,14 +321,39 @@ static bool goes_on(enum bench_status status)
     return status == BENCH_PASS || status == BENCH_DEGRADED;
 }
 
-static enum bench_status run(struct bench *b)
+/* With the record in the half of the L2 that it is in now: every way to post, or those that depend
+ * on it alone. */
+static enum bench_status measure_all(struct bench *b, bool every_way)
 {
     struct state *state = b->state;
+    struct issues *issues = &state->issues;
+    enum l2_half after = state->half;
     enum bench_status status = BENCH_PASS;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && goes_on(status); i++)
-        if (!left_out(&state->issues, rows[i].record))
+        if (!left_out(issues, rows[i].record) && (every_way || depends_on_half(&rows[i])))
             status = bench_worse(status, measure(b, &rows[i]));
+    if (goes_on(status))
+        status = bench_worse(status, issues_half(b, issues, &state->l2, &after));
+    if (goes_on(status) && after != state->half)
+        status = bench_worse(
+            status, bench_degrade(b, "the kernels moved to an SM of the other half of the L2"));
+    return status;
+}
+
+static enum bench_status run(struct bench *b)
+{
+    struct state *state = b->state;
+    struct issues *issues = &state->issues;
+
+    enum bench_status status = issues_move(b, issues, &state->l2, L2_NEAR, &state->half);
+    if (status == BENCH_PASS)
+        status = measure_all(b, true);
+    if (goes_on(status) && state->half == L2_NEAR) {
+        status = bench_worse(status, issues_move(b, issues, &state->l2, L2_FAR, &state->half));
+        if (goes_on(status) && state->half == L2_FAR)
+            status = bench_worse(status, measure_all(b, false));
+    }
     if (goes_on(status))
         status = bench_worse(status, floors_round_trip(b, &state->issues.transport));
     if (goes_on(status))

@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "bench/kernels/floor.h"
 #include "bench/kernels/issue.h"
+#include "bench/kernels/l2.h"
 #include "bench/kernels/proxy.h"
 #include "bench/kernels/put.h"
 #include "bench/kernels/rate.h"
@@ -16,6 +17,14 @@
 #include "fake_control.h"
 #include "src/kernels/clock.h"
 #include "tests/said.h"
+#include <unistd.h>
+
+#define RESULTS "cuda_bench.json"
+
+/* Results in one half: of l2, whose ways are timed behind a doorbell or not; and of issue, of which
+ * each is by two clocks, and an owner's also over its floor. */
+#define L2_WAYS   8u
+#define FAR_POSTS (3 * 2 + 5 * 3u)
 
 extern const size_t bench_kernel_image_count;
 
@@ -24,11 +33,27 @@ static struct db_gpu *runner;
 /* Until an experiment's first kernel the clock seems twice as fast as it is. */
 static bool fast_before;
 
+/* The L2 has two halves, and an atomic takes longer in the far one. */
+static bool has_halves;
+/* A flag is seen before its message, whatever is between. */
+static bool sees_stale;
+
+static void play_halves(const struct bench_l2_args *args)
+{
+    for (uint32_t line = 0; line < args->line_count; line++) {
+        uint64_t page = (uintptr_t)(args->lines + line * args->stride) >> 12;
+        bool far = page * 0x9e3779b97f4a7c15u >> 63;
+        for (uint32_t i = 0; i < args->count; i++)
+            args->ticks[line * args->count + i] = 300 + i % 16 + (far ? 150 : 0);
+    }
+}
+
 static void run_kernel(const struct fake_launch *launch)
 {
     static const struct port_kernel *const kernels[] = {
-        &db_clock,    &bench_put,     &bench_round_trip, &bench_rate,  &bench_issue,
-        &bench_floor, &bench_enqueue, &bench_loaded,     &bench_flood, &bench_single};
+        &db_clock,    &bench_put,    &bench_round_trip, &bench_rate,
+        &bench_issue, &bench_floor,  &bench_enqueue,    &bench_loaded,
+        &bench_flood, &bench_single, &bench_l2,         &bench_l2_messages};
     struct db_gpu_shape shape = {launch->ctas, launch->threads, launch->shared_bytes};
     struct db_gpu_grid *grid;
 
@@ -44,6 +69,10 @@ static void run_kernel(const struct fake_launch *launch)
             uint64_t *read = ((const struct db_clock_args *)launch->args)->read;
             read[3] += read[3] - read[1];
         }
+        if (has_halves && kernels[i] == &bench_l2)
+            play_halves(launch->args);
+        if (sees_stale && kernels[i] == &bench_l2_messages)
+            *((const struct bench_l2_messages_args *)launch->args)->stale = 3;
         return;
     }
     CHECK(false, "nobody knows kernel %s", launch->name);
@@ -99,6 +128,7 @@ static const char *options_of(const char *name)
         {"rate", "iters=32"},
         {"loaded", "iters=5 ctas=1"},
         {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
+        {"l2", "iters=5"},
         {"warmth", "iters=20 cold=0.01 warm=0.01"},
     };
 
@@ -155,6 +185,52 @@ static void no_doorbell(struct fake_driver *fake)
     expect_nothing(fake, "no doorbell");
 }
 
+/* How often a text is in what an experiment wrote. */
+static unsigned count_in_results(const char *text)
+{
+    static char document[1 << 20];
+    FILE *file = fopen(RESULTS, "r");
+    unsigned count = 0;
+
+    CHECK(file, "no " RESULTS);
+    document[fread(document, 1, sizeof(document) - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = document; (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+/* Where the L2 has no halves, nothing tells of them; where it has, both are measured: all ways to
+ * reach it, and the posts of an owner. */
+static void halves(const char *name, const char *options)
+{
+    char all[128];
+    bool posts = strcmp(name, "issue") == 0;
+
+    snprintf(all, sizeof(all), "%s out_json_file=" RESULTS, options);
+    expect_results(name, all);
+    CHECK(count_in_results("\"near\"") + count_in_results("\"far\"") == 0, "halves of a whole");
+    has_halves = true;
+    expect_results(name, all);
+    has_halves = false;
+    unsigned near = count_in_results("\"near\""), far = count_in_results("\"far\"");
+    CHECK(posts ? far == FAR_POSTS && near > far : far == L2_WAYS && near == far, "%u near, %u far",
+          near, far);
+    unlink(RESULTS);
+}
+
+/* What the library relies on is what fails it. */
+static void stale_messages(void)
+{
+    sees_stale = true;
+    said_begin();
+    enum bench_status status = run_case("l2", "iters=5");
+    said_end();
+    sees_stale = false;
+    CHECK(status == BENCH_FAIL, "status %d", (int)status);
+    expect_words("stale", said, "12 of 20 flags|the answer of an exchange|relies on");
+}
+
 int main(int argc, char **argv)
 {
     struct db_gpu_config config = {.index = 0};
@@ -171,8 +247,13 @@ int main(int argc, char **argv)
     fake->refuse_io = true;
     fake->blocks_per_sm = 64;
 
-    expect_results(argv[1], options_of(argv[1]));
+    if (strcmp(argv[1], "l2") == 0 || strcmp(argv[1], "issue") == 0)
+        halves(argv[1], options_of(argv[1]));
+    else
+        expect_results(argv[1], options_of(argv[1]));
     expect_nothing(fake, argv[1]);
+    if (strcmp(argv[1], "l2") == 0)
+        stale_messages();
     if (strcmp(argv[1], "ordering") == 0) {
         automatic(fake, argv[1]);
         expect_doubt(argv[1], "iters=8000"); /* enough for a reading of the clock */

@@ -36,7 +36,7 @@ db_test(gpu/no_kernels ENV ${fake})
 db_test(gpu/kernel_images)
 db_test(gpu/real_gpu)
 db_test(gpu/real_lanes)
-foreach(experiment one-op ordering inline rate issue clock proxy-enqueue loaded proxy-rate payload
+foreach(experiment one-op ordering inline rate issue l2 clock proxy-enqueue loaded proxy-rate payload
         idle warmth)
     db_test(gpu/cuda_bench AS ${experiment} ARGS ${experiment} ENV ${fake} TIMEOUT 120)
 endforeach()
