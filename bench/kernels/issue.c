@@ -123,6 +123,8 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
     for (uint32_t i = 0; i < own.warmup + own.count && !status; i++) {
         if (i == own.warmup && port_thread() == 0)
             bench_span_start(own.span);
+        /* The samples' stores are no part of what the post releases. */
+        port_fence(PORT_RELEASE, PORT_GPU);
         pause_for(own.pause_ticks);
         uint64_t start_ns = port_now_ns();
         uint64_t start = port_clock();

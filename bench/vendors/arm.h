@@ -89,6 +89,7 @@ static __device__ __forceinline__ void arm_time(const arm_args &args, Post post)
             results->first_ns = arm_now_ns();
             results->first_ticks = arm_clock();
         }
+        __threadfence(); /* so that the post's own fences wait for no sample */
         for (uint64_t from = arm_clock(); arm_clock() - from < args.pause_ticks;)
             continue;
         uint64_t start = arm_clock();
