@@ -130,7 +130,7 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
                      .slots = slots},
         .inlined = variant->inlined,
         .order = variant->order,
-        .record = puts->pair.record,
+        .record = variant->record,
         .warmup = warmup,
         .count = count,
         .issue = on_gpu->issue,
@@ -158,13 +158,13 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
     return status;
 }
 
-void puts_config(const struct puts *puts, bool inlined, enum db_order order, uint32_t ends,
-                 struct bench_config *config)
+void puts_config(const struct puts *puts, bool inlined, enum db_order order, enum db_record record,
+                 uint32_t ends, struct bench_config *config)
 {
     const struct bench_config words[] = {
         {"payload", inlined ? "inline" : "pointer", 0},
         {"ordering", puts_order_name(order), 0},
-        {"record", transport_record_name(puts->pair.record), 0},
+        {"record", transport_record_name(record), 0},
         {"doorbell", puts->transport.forwarder ? "forwarded" : "direct", 0},
         {"threads", NULL, ends},
         {"queues", NULL, ends},
@@ -187,7 +187,7 @@ static enum bench_status report(struct bench *b, const struct puts_variant *vari
         .msg_bytes = variant->bytes,
         .valid = valid,
     };
-    puts_config(puts, variant->inlined, variant->order, 1, record.config);
+    puts_config(puts, variant->inlined, variant->order, variant->record, 1, record.config);
     memcpy(record.references, references, sizeof(record.references));
     return bench_report(b, &record, samples);
 }

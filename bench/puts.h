@@ -39,6 +39,7 @@ struct puts {
 struct puts_variant {
     bool inlined;
     enum db_order order;
+    enum db_record record;
     uint32_t bytes;
     const char *issue_reference[BENCH_REFERENCES_MAX];
     const char *complete_reference[BENCH_REFERENCES_MAX];
@@ -50,8 +51,8 @@ struct puts_variant {
 const char *puts_order_name(enum db_order order);
 
 /* What it says of puts from `ends` threads, each with a queue. */
-void puts_config(const struct puts *puts, bool inlined, enum db_order order, uint32_t ends,
-                 struct bench_config *config);
+void puts_config(const struct puts *puts, bool inlined, enum db_order order, enum db_record record,
+                 uint32_t ends, struct bench_config *config);
 
 /* setup() and teardown() of a case whose puts are of at most `max_bytes`. */
 enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);

@@ -192,9 +192,6 @@ static enum bench_status take(struct bench *b, struct transport *t, struct trans
     if (db_queue_query(pair->queue[i], &info))
         return bench_fail(b, "%s", db_error_text());
     pair->order = info.scope == DB_SCOPE_GPU ? DB_ORDER_GPU : DB_ORDER_SYSTEM;
-    pair->record = info.without_record    ? DB_WITHOUT_RECORD
-                   : info.exchange_record ? DB_RECORD_EXCHANGED
-                                          : DB_WITH_RECORD;
     if (t->forwarder && forwarder_add(t->forwarder, pair->queue[i]))
         return bench_fail(b, "too many queues for a thread that forwards doorbells");
     return BENCH_PASS;

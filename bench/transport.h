@@ -85,7 +85,6 @@ struct transport_pair {
     struct db_queue *queue[2];
     struct db_qp *qp[2]; /* as kernels see them */
     enum db_order order; /* that is safe */
-    enum db_record record;
 };
 
 enum bench_status transport_connect(struct bench *b, struct transport *t,

@@ -99,7 +99,7 @@ static enum bench_status round_trip(struct bench *b, enum db_order order)
         .msg_bytes = BYTES,
         .valid = BENCH_VALID,
     };
-    puts_config(puts, true, order, 2, record.config);
+    puts_config(puts, true, order, DB_WITH_RECORD, 2, record.config);
     if (order == DB_ORDER_GPU) {
         record.references[0] = "R043";
         record.references[1] = "R046";
@@ -110,10 +110,10 @@ static enum bench_status round_trip(struct bench *b, enum db_order order)
 /* The ring is in host memory, so system scope is the safe order; gpu scope is measured as the
  * paper's default. */
 static const struct puts_variant variants[] = {
-    {true, DB_ORDER_SYSTEM, BYTES, {NULL}, {NULL}},
-    {true, DB_ORDER_GPU, BYTES, {"R041", "R044"}, {"R042", "R045"}},
-    {false, DB_ORDER_GPU, BYTES, {"R047", "R049"}, {"R048", "R050"}},
-    {true, DB_ORDER_NONE_UNSAFE, BYTES, {"R051", "R053"}, {"R052", "R054"}},
+    {true, DB_ORDER_SYSTEM, DB_WITH_RECORD, BYTES, {NULL}, {NULL}},
+    {true, DB_ORDER_GPU, DB_WITH_RECORD, BYTES, {"R041", "R044"}, {"R042", "R045"}},
+    {false, DB_ORDER_GPU, DB_WITH_RECORD, BYTES, {"R047", "R049"}, {"R048", "R050"}},
+    {true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD, BYTES, {"R051", "R053"}, {"R052", "R054"}},
 };
 
 /* ---- Through a proxy ---- */

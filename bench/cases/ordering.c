@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each order of the WQE, record and doorbell stores costs (Table 4): a system-scope release, a
- * GPU-scope release, and none. The unordered variant is for measuring only: that no payload was
- * damaged in a run does not make it safe. Beside them a release alone, and how much longer it takes
- * while other threads of the GPU poll host memory.
+ * What each order of the WQE, record and doorbell stores costs (Table 4): system-scope releases,
+ * GPU-scope releases, and none; in GPU memory also an exchange of the record in place of the second
+ * release. The unordered variant is for measuring only: that no payload was damaged in a run does
+ * not make it safe. Beside them a release alone, and how much longer it takes while other threads
+ * of the GPU poll host memory.
  */
 #include "../cases.h"
 #include "../floors.h"
@@ -17,10 +18,14 @@ static enum bench_status setup(struct bench *b)
 }
 
 static const struct puts_variant variants[] = {
-    {true, DB_ORDER_SYSTEM, BYTES, {"R114"}, {NULL}},
-    {true, DB_ORDER_GPU, BYTES, {"R115"}, {NULL}},
-    {true, DB_ORDER_NONE_UNSAFE, BYTES, {"R117"}, {"R118"}},
+    {true, DB_ORDER_SYSTEM, DB_WITH_RECORD, BYTES, {"R114"}, {NULL}},
+    {true, DB_ORDER_GPU, DB_WITH_RECORD, BYTES, {"R115"}, {NULL}},
+    {true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD, BYTES, {"R117"}, {"R118"}},
 };
+
+/* Where ring and record are in GPU memory. */
+static const struct puts_variant exchanged = {
+    .inlined = true, .order = DB_ORDER_GPU, .record = DB_RECORD_EXCHANGED, .bytes = BYTES};
 
 static enum bench_status run(struct bench *b)
 {
@@ -28,6 +33,8 @@ static enum bench_status run(struct bench *b)
 
     enum bench_status status =
         puts_measure_all(b, variants, sizeof(variants) / sizeof(variants[0]));
+    if (status != BENCH_FAIL && puts->pair.order == DB_ORDER_GPU)
+        status = bench_worse(status, puts_measure(b, &exchanged));
     if (status != BENCH_FAIL)
         status = bench_worse(status, floors_of_a_release(b, &puts->transport));
     return status;

@@ -73,28 +73,26 @@ PORT_FN void put_loop(const struct bench_put_args *args, bool inlined, enum db_o
     *args->status = status;
 }
 
-PORT_FN void put_ordered(const struct bench_put_args *args, bool inlined, enum db_record record)
+PORT_FN void put_ordered(const struct bench_put_args *args, bool inlined)
 {
-    if (args->order == DB_ORDER_GPU)
-        put_loop(args, inlined, DB_ORDER_GPU, record);
+    if (args->order == DB_ORDER_GPU && args->record == DB_RECORD_EXCHANGED)
+        put_loop(args, inlined, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
+    else if (args->order == DB_ORDER_GPU)
+        put_loop(args, inlined, DB_ORDER_GPU, DB_WITH_RECORD);
     else if (args->order == DB_ORDER_SYSTEM)
-        put_loop(args, inlined, DB_ORDER_SYSTEM, record);
+        put_loop(args, inlined, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     else
-        put_loop(args, inlined, DB_ORDER_NONE_UNSAFE, record);
+        put_loop(args, inlined, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
 }
 
 PORT_KERNEL(bench_put, struct bench_put_args, args)
 {
     if (port_block() != 0 || port_thread() != 0)
         return;
-    if (args->inlined && args->record == DB_WITH_RECORD)
-        put_ordered(args, true, DB_WITH_RECORD);
-    else if (args->inlined)
-        put_ordered(args, true, DB_WITHOUT_RECORD);
-    else if (args->record == DB_WITH_RECORD)
-        put_ordered(args, false, DB_WITH_RECORD);
+    if (args->inlined)
+        put_ordered(args, true);
     else
-        put_ordered(args, false, DB_WITHOUT_RECORD);
+        put_ordered(args, false);
 }
 
 /* Sends `value` to the other block. */
