@@ -49,16 +49,16 @@ enum bench_status issues_open(struct bench *b, struct issues *issues);
 void issues_close(struct issues *issues);
 
 /*
- * Makes other queues until one has its record in the half of the L2 that is wanted. `*half` is what
- * it came to: not that one where there are no halves, where the record is in host memory, or where
- * no queue would have it.
+ * Makes other queues until one has its record, and the words that its threads share, in the half of
+ * the L2 that is wanted. `*half` is where the record came to be: L2_WHOLE where there are no halves
+ * or the record is in host memory, the other half where no queue would have it.
  */
 enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2,
                               enum l2_half wanted, enum l2_half *half);
 
-/* The half that the record is in now. */
+/* The halves that the record and those words are in now. */
 enum bench_status issues_half(struct bench *b, struct issues *issues, struct l2 *l2,
-                              enum l2_half *half);
+                              enum l2_half *record, enum l2_half *words);
 
 /* How many posts a chunk may have, and how many come before it that nobody times. */
 uint32_t issues_chunk(const struct issues_variant *variant);

@@ -111,6 +111,25 @@ enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enu
     return status;
 }
 
+enum bench_status l2_find_page(struct bench *b, struct l2 *l2, const struct transport_block *pages,
+                               size_t page_bytes, enum l2_half half, uint8_t **page)
+{
+    uint8_t *start = pages->buffer.device;
+    enum bench_status status = BENCH_PASS;
+    enum l2_half found;
+
+    *page = NULL;
+    for (size_t at = -(uintptr_t)start % page_bytes;
+         at + page_bytes <= pages->buffer.bytes && !*page; at += page_bytes) {
+        status = l2_half_of(b, l2, (uint32_t *)(void *)(start + at), &found);
+        if (status != BENCH_PASS)
+            return status;
+        if (found == half)
+            *page = start + at;
+    }
+    return status;
+}
+
 /* The median of each line's atomics. */
 static enum bench_status time_atomics(struct bench *b, struct l2 *l2, uint32_t *line_ticks)
 {

@@ -48,6 +48,10 @@ void l2_close(struct l2 *l2);
 enum bench_status l2_time(struct bench *b, struct l2 *l2, enum bench_l2_way way,
                           bool behind_doorbell, double *ns_per_tick);
 
+/* Looks for a page in `half` among those of a block; NULL where there is none. Words are 0. */
+enum bench_status l2_find_page(struct bench *b, struct l2 *l2, const struct transport_block *pages,
+                               size_t page_bytes, enum l2_half half, uint8_t **page);
+
 /* The half that a word of GPU memory is in; its low 16 bits are 0 or a record's. */
 enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enum l2_half *half);
 

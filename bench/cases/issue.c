@@ -23,6 +23,9 @@
 #define DISAGREE_NS    16.0
 #define DISAGREE_LEAST 1000u /* samples */
 
+/* Of which a page is in either half. */
+#define VENDORS_PAGES_BYTES (64 * VENDORS_PAGE_BYTES)
+
 struct state {
     struct issues issues;
     struct l2 l2;
@@ -327,17 +330,37 @@ static enum bench_status measure_all(struct bench *b, bool every_way)
 {
     struct state *state = b->state;
     struct issues *issues = &state->issues;
-    enum l2_half after = state->half;
+    enum l2_half after = state->half, words;
     enum bench_status status = BENCH_PASS;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && goes_on(status); i++)
         if (!left_out(issues, rows[i].record) && (every_way || depends_on_half(&rows[i])))
             status = bench_worse(status, measure(b, &rows[i]));
     if (goes_on(status))
-        status = bench_worse(status, issues_half(b, issues, &state->l2, &after));
+        status = bench_worse(status, issues_half(b, issues, &state->l2, &after, &words));
     if (goes_on(status) && after != state->half)
         status = bench_worse(
             status, bench_degrade(b, "the kernels moved to an SM of the other half of the L2"));
+    return status;
+}
+
+/* The vendors' queues in the near half, as ours are. */
+static enum bench_status run_vendors(struct bench *b)
+{
+    struct state *state = b->state;
+    struct transport *t = &state->issues.transport;
+    struct transport_block pages;
+    uint8_t *page = NULL;
+
+    enum bench_status status = transport_block_alloc(b, t, VENDORS_PAGES_BYTES, &pages);
+    if (status == BENCH_PASS)
+        status = transport_block_store(b, t, &pages);
+    if (status == BENCH_PASS)
+        status = l2_find_page(b, &state->l2, &pages, VENDORS_PAGE_BYTES, L2_NEAR, &page);
+    if (status == BENCH_PASS)
+        status =
+            vendors_run(b, t->gpu, b->options->vendors, page, page ? l2_half_name(L2_NEAR) : NULL);
+    transport_block_free(t, &pages);
     return status;
 }
 
@@ -359,8 +382,7 @@ static enum bench_status run(struct bench *b)
     if (goes_on(status))
         status = bench_worse(status, run_rates(b));
     if (goes_on(status) && bench_given(b->options, BENCH_OPT_VENDORS))
-        status =
-            bench_worse(status, vendors_run(b, state->issues.transport.gpu, b->options->vendors));
+        status = bench_worse(status, run_vendors(b));
     return status;
 }
 

@@ -13,8 +13,9 @@
  * looks for a completion. */
 #define ARM_DEPTH 32768u
 
-/* Room for a library's own structures, in GPU memory. */
-#define ARM_STATE_BYTES 4096u
+/* Room for a library's own structures, in GPU memory: with the record and the CQ, a page of
+ * VENDORS_PAGE_BYTES. */
+#define ARM_STATE_BYTES 3840u
 
 /* The queue pair and its keys: constants, because NVSHMEM keeps its own in constant memory. */
 #define ARM_QPN  0x123456u

@@ -5,6 +5,7 @@
  */
 #include "vendors.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,16 @@
 #define WARM 16u
 
 /* GPU memory: the ring, then these. */
-#define RECORD_AT  ((size_t)ARM_DEPTH * 64)
-#define CQ_AT      (RECORD_AT + 128)
-#define STATE_AT   (CQ_AT + 128)
-#define RESULTS_AT (STATE_AT + ARM_STATE_BYTES)
+#define PAGE_AT    ((size_t)ARM_DEPTH * 64)
+#define RESULTS_AT (PAGE_AT + VENDORS_PAGE_BYTES)
 #define TICKS_AT   (RESULTS_AT + 128)
 #define GPU_BYTES  (TICKS_AT + VENDORS_CHUNK * sizeof(uint64_t))
+
+/* In the page, or in one that is given. */
+#define RECORD_AT 0
+#define CQ_AT     128
+#define STATE_AT  256
+static_assert(STATE_AT + ARM_STATE_BYTES == VENDORS_PAGE_BYTES, "a page");
 
 /* Mapped host memory: the doorbell, on a line of its own the proxy's credit, and the proxy's ring.
  */
@@ -41,6 +46,7 @@ struct run {
     double hz;        /* of the SM's clock, before */
     char arch[16];    /* of the GPU, as nvcc names it */
     const char *text; /* the library and its version, for results */
+    const char *half; /* of the L2, that the page is in; NULL: not known */
     bool broken;      /* a launch or a copy failed: the GPU is of no further use */
 };
 
@@ -183,9 +189,7 @@ static enum bench_status report(struct run *r, const struct vendors_library *lib
                    {"library", r->text, 0},
                    {"threads", NULL, 1},
                    {"queues", NULL, 1},
-                   {"scope", "issue path only, no NIC", 0},
-                   {notes ? "nic_buffers" : NULL,
-                    notes & ARM_NOTE_GPU_MEMORY ? "GPU memory only" : "any memory", 0}},
+                   {"scope", "issue path only, no NIC", 0}},
         .metric = proxy ? "enqueue" : "issue",
         .unit = "us",
         .msg_bytes = VENDORS_BYTES,
@@ -193,6 +197,12 @@ static enum bench_status report(struct run *r, const struct vendors_library *lib
         .posted = dump->posted,
         .ours = dump->ours[0] ? dump->ours : NULL,
     };
+    size_t used = 9;
+    if (r->half)
+        record.config[used++] = (struct bench_config){"half", r->half, 0};
+    if (notes)
+        record.config[used++] = (struct bench_config){
+            "nic_buffers", notes & ARM_NOTE_GPU_MEMORY ? "GPU memory only" : "any memory", 0};
     return bench_report(r->b, &record, &r->samples);
 }
 
@@ -264,7 +274,7 @@ static enum bench_status run_library(struct run *r, const struct vendors_library
 
 /* ---- All of them ---- */
 
-static enum bench_status set_up(struct run *r)
+static enum bench_status set_up(struct run *r, uint8_t *page)
 {
     struct db_gpu_properties properties;
     uint64_t hz;
@@ -282,12 +292,14 @@ static enum bench_status set_up(struct run *r)
     r->hz = (double)hz;
 
     uint8_t *memory = r->memory.device, *host = r->host.device;
+    if (!page)
+        page = memory + PAGE_AT;
     r->args = (struct arm_args){
-        .record = (uint32_t *)(void *)(memory + RECORD_AT),
+        .record = (uint32_t *)(void *)(page + RECORD_AT),
         .doorbell = (uint64_t *)(void *)host,
         .credit = (uint32_t *)(void *)(host + CREDIT_AT),
-        .cq = memory + CQ_AT,
-        .state = memory + STATE_AT,
+        .cq = page + CQ_AT,
+        .state = page + STATE_AT,
         .ticks = (uint64_t *)(void *)(memory + TICKS_AT),
         .results = (struct arm_results *)(void *)(memory + RESULTS_AT),
         .laddr = VENDORS_LADDR,
@@ -299,9 +311,10 @@ static enum bench_status set_up(struct run *r)
     return BENCH_PASS;
 }
 
-enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path)
+enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path, uint8_t *page,
+                              const char *half)
 {
-    struct run r = {.b = b, .gpu = gpu, .backend = gpu->backend};
+    struct run r = {.b = b, .gpu = gpu, .backend = gpu->backend, .half = half};
     char nvcc[VENDORS_PATH_BYTES], why[VENDORS_WHY_BYTES];
 
     if (strcmp(gpu->backend->kind, "cuda") != 0)
@@ -309,7 +322,7 @@ enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *p
     if (!vendors_find_nvcc(nvcc, why))
         return bench_skip(b, "the vendors' device code is compiled on this machine: %s", why);
 
-    enum bench_status status = set_up(&r);
+    enum bench_status status = set_up(&r, page);
     if (status == BENCH_PASS) {
         status = BENCH_SKIPPED;
         for (size_t i = 0; i < VENDORS_LIBRARIES && !r.broken; i++)

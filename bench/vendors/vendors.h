@@ -13,6 +13,9 @@
 
 #include "../bench.h"
 
+/* What a library reads and writes at each post, but for the ring. */
+#define VENDORS_PAGE_BYTES 4096u
+
 /*
  * Times one put of 8 bytes by one thread for every library that is there, and reports a record for
  * each way to put. First each posts a single put, and its WQE, doorbell record and doorbell are
@@ -26,9 +29,13 @@
  *
  * Tells the user what is skipped and why: no compiler, no headers, headers that our source does not
  * compile over; and of which versions it is not known whether it calls them well.
+ *
+ * `page` is GPU memory of VENDORS_PAGE_BYTES in the half of the L2 that `half` names; NULL: it does
+ * not matter where.
  * Returns BENCH_SKIPPED when nothing could run, BENCH_FAIL when a kernel failed or a WQE differs.
  */
-enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path);
+enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path, uint8_t *page,
+                              const char *half);
 
 #define VENDORS_CHUNK       2500u
 #define VENDORS_PAUSE_TICKS 4000u

@@ -60,6 +60,7 @@ step machine 20 uname -a
 step gpu 20 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,persistence_mode --format=csv
 step info 60 "$build/doorbell" info
 step test 120 "$build/tests/gpu/test_gpu_real_gpu"
+bench l2 60
 bench issue 240 --vendors${vendors:+=$vendors}
 bench one-op 120 --timeout 4
 bench ordering 120 --timeout 4

@@ -224,7 +224,7 @@ static enum bench_status run_with(const struct db_gpu_backend *with, const char 
     results = (struct bench_results){0};
     gpu_state.images = gpu_state.launches = 0;
     struct bench b = {.row = &row, .options = &options, .results = &results};
-    return vendors_run(&b, &gpu, path);
+    return vendors_run(&b, &gpu, path, NULL, NULL);
 }
 
 static void check_all(void)
