@@ -13,6 +13,9 @@
  * looks for a completion. */
 #define ARM_DEPTH 32768u
 
+/* Timed posts in a launch. */
+#define ARM_COUNT 2500u
+
 /* Room for a library's own structures, in GPU memory: with the record and the CQ, a page of
  * VENDORS_PAGE_BYTES. */
 #define ARM_STATE_BYTES 3840u
@@ -53,7 +56,7 @@ struct arm_args {
     uint64_t value; /* of a put that carries its payload */
     uint32_t bytes; /* of one that does not */
     uint32_t warmup;
-    uint32_t count;       /* warmup + count < ARM_DEPTH */
+    uint32_t count;       /* at most ARM_COUNT; warmup + count < ARM_DEPTH */
     uint32_t pause_ticks; /* between two posts, so that no store of one delays the next */
 };
 
@@ -84,23 +87,26 @@ static __host__ __device__ constexpr uint32_t arm_be32(uint32_t value)
 template <typename Post>
 static __device__ __forceinline__ void arm_time(const arm_args &args, Post post)
 {
+    /* So that no fence of a post waits for the store of a sample. */
+    __shared__ uint32_t ticks[ARM_COUNT];
     arm_results *results = args.results;
     for (uint32_t i = 0; i < args.warmup + args.count; i++) {
         if (i == args.warmup) {
             results->first_ns = arm_now_ns();
             results->first_ticks = arm_clock();
         }
-        __threadfence(); /* so that the post's own fences wait for no sample */
         for (uint64_t from = arm_clock(); arm_clock() - from < args.pause_ticks;)
             continue;
         uint64_t start = arm_clock();
         post();
         uint64_t end = arm_clock();
         if (i >= args.warmup)
-            args.ticks[i - args.warmup] = end - start;
+            ticks[i - args.warmup] = (uint32_t)(end - start);
     }
     results->last_ns = arm_now_ns();
     results->last_ticks = arm_clock();
+    for (uint32_t i = 0; i < args.count; i++)
+        args.ticks[i] = ticks[i];
     results->posted = args.warmup + args.count;
 }
 

@@ -20,7 +20,7 @@
 #define PAGE_AT    ((size_t)ARM_DEPTH * 64)
 #define RESULTS_AT (PAGE_AT + VENDORS_PAGE_BYTES)
 #define TICKS_AT   (RESULTS_AT + 128)
-#define GPU_BYTES  (TICKS_AT + VENDORS_CHUNK * sizeof(uint64_t))
+#define GPU_BYTES  (TICKS_AT + ARM_COUNT * sizeof(uint64_t))
 
 /* In the page, or in one that is given. */
 #define RECORD_AT 0
@@ -41,7 +41,7 @@ struct run {
     struct db_gpu_buffer memory;
     struct db_gpu_buffer host;
     struct bench_samples samples;
-    uint64_t *ticks; /* [VENDORS_CHUNK] copied out */
+    uint64_t *ticks; /* [ARM_COUNT] copied out */
     struct arm_args args;
     double hz;        /* of the SM's clock, before */
     char arch[16];    /* of the GPU, as nvcc names it */
@@ -210,7 +210,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
                                  const struct vendors_arm *arm)
 {
     const struct bench_options *options = r->b->options;
-    uint64_t room = ARM_DEPTH - VENDORS_CHUNK - 1;
+    uint64_t room = ARM_DEPTH - ARM_COUNT - 1;
     enum bench_valid valid = BENCH_UNCHECKED;
     struct arm_results results = {0};
     struct sm_clock clock = {.before_mhz = r->hz / 1e6};
@@ -225,7 +225,7 @@ static enum bench_status measure(struct run *r, const struct vendors_library *li
     for (uint64_t i = 0; i < options->repetitions && !r->broken; i++) {
         uint64_t warmup = options->warmup_iters < room ? options->warmup_iters : room;
         bench_pace_start(&pace, r->b, arm->system);
-        while ((n = bench_pace_next(&pace, VENDORS_CHUNK)) > 0) {
+        while ((n = bench_pace_next(&pace, ARM_COUNT)) > 0) {
             status =
                 bench_worse(status, sample(r, library, arm, (uint32_t)warmup, (uint32_t)n, &clock));
             if (r->broken)
@@ -281,7 +281,7 @@ static enum bench_status set_up(struct run *r, uint8_t *page)
 
     if (bench_samples_init(&r->samples, bench_capacity(r->b)))
         return bench_fail(r->b, "no memory for the samples");
-    r->ticks = malloc(VENDORS_CHUNK * sizeof(*r->ticks));
+    r->ticks = malloc(ARM_COUNT * sizeof(*r->ticks));
     if (!r->ticks)
         return bench_fail(r->b, "no memory for the ticks");
     if (r->backend->alloc(r->gpu, DB_GPU_MEMORY_GPU, GPU_BYTES, &r->memory) ||

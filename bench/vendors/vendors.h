@@ -25,7 +25,8 @@
  *
  * The setting, which ours has to share to be compared: ring, record and structures in GPU memory,
  * doorbell and the proxy's credits in mapped host memory, no slot used twice in a launch, at most
- * VENDORS_CHUNK timed posts in a launch, VENDORS_PAUSE_TICKS of the SM's clock between two posts.
+ * ARM_COUNT (arm.h) timed posts in a launch, VENDORS_PAUSE_TICKS of the SM's clock between two
+ * posts.
  *
  * Tells the user what is skipped and why: no compiler, no headers, headers that our source does not
  * compile over; and of which versions it is not known whether it calls them well.
@@ -37,7 +38,6 @@
 enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path, uint8_t *page,
                               const char *half);
 
-#define VENDORS_CHUNK       2500u
 #define VENDORS_PAUSE_TICKS 4000u
 
 #endif

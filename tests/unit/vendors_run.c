@@ -119,7 +119,7 @@ static int gpu_launch(struct db_gpu *gpu, const struct port_kernel *kernel,
 
     (void)gpu;
     CHECK(shape.ctas == 1 && shape.threads == 1 && kernel->args_bytes == sizeof(*args), "shape");
-    CHECK(args->warmup + args->count < ARM_DEPTH && args->count <= VENDORS_CHUNK, "%u and %u puts",
+    CHECK(args->warmup + args->count < ARM_DEPTH && args->count <= ARM_COUNT, "%u and %u puts",
           args->warmup, args->count);
     gpu_state.launches++;
     gpu_state.last = kernel->name;
