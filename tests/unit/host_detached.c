@@ -3,7 +3,8 @@
  * Claim: a detached queue takes the issue path as a device's does: it fills up, a claim on a full
  * ring ends at its deadline and leaves the queue usable, completions give blocks back, with a
  * record, without, and with one that is exchanged, with a completion ring and a collapsed CQ, for
- * more than two laps of the 16-bit index.
+ * more than two laps of the 16-bit index. Each call of device.h exchanges the record where the
+ * queue says so, and nowhere else; what comes behind the exchange is made of its answer.
  */
 #include <doorbell/device.h>
 #include <doorbell/doorbell.h>
@@ -100,6 +101,28 @@ static void no_wqe(struct db_queue *queue)
           db_error_text());
 }
 
+/* Of a record whose first two bytes are not 0, as no queue's is, the exchange's answer shows in
+ * what is made of it: the doorbell, and what a ticket's holder publishes. */
+static void answer_shows(struct db_queue *queue, enum db_record record)
+{
+    struct db_qp *qp = db_queue_device_view(queue);
+    const uint64_t *doorbell = qp->doorbell;
+    const uint64_t published = db_published_pack(0, 1);
+    uint64_t index, answer = record == DB_RECORD_EXCHANGED;
+
+    for (int shared = 0; shared < 2; shared++) {
+        CHECK(db_queue_reset(queue) == 0, "%s", db_error_text());
+        qp->record->send.raw = 0x10001;
+        CHECK((shared ? db_put_shared : db_put)(qp, 0, 1, 0, 1, 8, &index) == DB_OK, "put");
+        CHECK((*doorbell & 1) == answer, "record %d, shared %d: doorbell %llx", (int)record, shared,
+              (unsigned long long)*doorbell);
+        CHECK(qp->post.published == (shared ? published | answer : published),
+              "record %d, shared %d: published %llx", (int)record, shared,
+              (unsigned long long)qp->post.published);
+    }
+    CHECK(db_queue_reset(queue) == 0, "%s", db_error_text());
+}
+
 int main(void)
 {
     static const uint32_t depths[] = {4, 64, 1024};
@@ -112,6 +135,7 @@ int main(void)
                 many_laps(queue);
             reset(queue);
             no_wqe(queue);
+            answer_shows(queue, (enum db_record)(kind / 2));
             db_queue_destroy(queue);
         }
     }
