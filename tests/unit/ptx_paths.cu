@@ -96,6 +96,14 @@ PORT_KERNEL(path_put_inline, struct path_args, args)
     *args->status = db_put_inline(args->qp, args->raddr, args->rkey, args->payload, 8, &index);
 }
 
+PORT_KERNEL_DECLARE(path_put_shared);
+PORT_KERNEL(path_put_shared, struct path_args, args)
+{
+    uint64_t index;
+    *args->status =
+        db_put_shared(args->qp, args->raddr, args->rkey, args->laddr, args->lkey, 8, &index);
+}
+
 /* ---- One look at a CQ ---- */
 
 #define LOOK_PATH(kernel, look)                                                                    \

@@ -122,7 +122,7 @@ for arch in 80 90 100; do
     expect $arch path_handoff "$loads" ld.relaxed.gpu.global.u64 ld.acquire.gpu.global.u32
 
     # device.h's calls have all five orders, of which one runs.
-    for path in path_put path_put_inline; do
+    for path in path_put path_put_inline path_put_shared; do
         expect $arch $path 'v2' $wqe
         expect_posts $arch $path "$release.gpu $record $release.gpu $bell" "$release.gpu $bell" \
             "$release.gpu $exchange $bell" \
