@@ -195,6 +195,14 @@ static void places(void)
               info.exchange_record,
           "%u", view.with_record);
     db_queue_destroy(queue);
+    attr.scope = DB_SCOPE_SYSTEM;
+    CHECK(db_queue_create_detached(&attr, &queue) == -EINVAL, "system scope");
+    expect_words("exchanged", db_error_text(), "exchanged record|GPU memory, and GPU scope");
+    attr.scope = DB_SCOPE_SAFE;
+    attr.without_record = true;
+    CHECK(db_queue_create_detached(&attr, &queue) == -EINVAL, "no record");
+    expect_words("exchanged", db_error_text(), "exchanged record needs a record");
+    attr.without_record = false;
     attr.record = DB_MEMORY_HOST;
     CHECK(db_queue_create_detached(&attr, &queue) == -EINVAL, "a record in host memory");
     expect_words("exchanged", db_error_text(), "exchanged record|GPU memory, and GPU scope");

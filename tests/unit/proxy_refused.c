@@ -57,6 +57,8 @@ static void queues(struct db_proxy *proxy)
         {{.depth = 131072}, "2 to 65536"},
         {{.depth = 64, .worker = 3}, "no worker 3; it has 1 to 2"},
         {{.depth = 64, .recv_depth = 4}, "no CQ, no receives"},
+        {{.depth = 64, .without_record = true}, "no record of its own"},
+        {{.depth = 64, .exchange_record = true}, "exchange_record 0"},
         {{.depth = 64, .protocol = (enum db_protocol)5}, "protocol 5"},
         {{.depth = 64, .progress = DB_MEMORY_GPU}, "needs a GPU"},
         {{.depth = 64, .progress = (enum db_memory)5}, "memory of kind 5"},
