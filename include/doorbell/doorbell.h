@@ -310,12 +310,12 @@ struct db_queue_attr {
 /*
  * Creates a queue pair, or a ring of a proxy, not connected yet. A proxied queue is used through
  * the same calls of device.h, with the keys that db_queue_keys() gives. -EINVAL: a depth that
- * cannot be, GPU scope or an exchanged record over host memory, or GPU memory of no GPU.
- * -EOPNOTSUPP: memory that the device cannot reach, a doorbell that the GPU cannot, or no record
- * where one is needed. -ENOMEM: no memory, or none of the device's objects left. -EREMOTEIO: the
- * device refused, with the status and the syndrome in the sentence. -ENOSPC: the proxy's worker
- * serves 32 queues already. -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no
- * GDRCopy.
+ * cannot be, GPU scope over host memory, GPU memory of no GPU, or an exchanged record without GPU
+ * scope, of a proxied queue, or of a queue without a record. -EOPNOTSUPP: memory that the device
+ * cannot reach, a doorbell that the GPU cannot, or no record where one is needed. -ENOMEM: no
+ * memory, or none of the device's objects left. -EREMOTEIO: the device refused, with the status and
+ * the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
+ * -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no GDRCopy.
  */
 int db_queue_create(struct db_device *device, const struct db_queue_attr *attr,
                     struct db_queue **queue);
