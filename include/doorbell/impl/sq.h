@@ -25,9 +25,9 @@ PORT_FN void db_release(enum db_order order)
 
 /*
  * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
- * literal: true when a release of this thread already covers every WQE below `end`. Returns 0, of
- * an exchanged record as part of the exchange's answer: a store that is made of it comes behind the
- * record.
+ * literal: true when a release of this thread already covers every WQE below `end`. Returns 0.
+ * Where the record is exchanged, that 0 is part of the exchange's answer, and a store that is made
+ * of it comes behind the record.
  */
 PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
                          enum db_record record, bool visible)
