@@ -19,8 +19,6 @@
 #include "tests/said.h"
 #include <unistd.h>
 
-#define RESULTS "cuda_bench.json"
-
 /* Results in one half: of l2, whose ways are timed behind a doorbell or not; and of issue, of which
  * each is by two clocks, and an owner's also over its floor. */
 #define L2_WAYS   8u
@@ -210,14 +208,17 @@ static void no_doorbell(struct fake_driver *fake)
     expect_nothing(fake, "no doorbell");
 }
 
-/* How often a text is in what an experiment wrote. */
+/* The file of what an experiment writes: one for each, since their tests run at one time. */
+static char results[64];
+
+/* How often a text is in it. */
 static unsigned count_in_results(const char *text)
 {
     static char document[1 << 20];
-    FILE *file = fopen(RESULTS, "r");
+    FILE *file = fopen(results, "r");
     unsigned count = 0;
 
-    CHECK(file, "no " RESULTS);
+    CHECK(file, "no %s", results);
     document[fread(document, 1, sizeof(document) - 1, file)] = '\0';
     fclose(file);
     for (const char *at = document; (at = strstr(at, text)); at++)
@@ -225,12 +226,12 @@ static unsigned count_in_results(const char *text)
     return count;
 }
 
-/* An L2 of one shape: what was said is in `said`, the results in RESULTS. */
+/* An L2 of one shape: what was said is in `said`, the results are in their file. */
 static void run_shaped(const char *name, const char *options, int shape)
 {
-    char all[100];
+    char all[119];
 
-    snprintf(all, sizeof(all), "%s out_json_file=" RESULTS, options);
+    snprintf(all, sizeof(all), "%s out_json_file=%s", options, results);
     l2_shape = shape;
     posted = false;
     asked = NULL;
@@ -248,6 +249,7 @@ static void halves(const char *name, const char *options)
 {
     bool posts = strcmp(name, "issue") == 0;
 
+    snprintf(results, sizeof(results), "cuda_bench.%s.json", name);
     for (int shape = WHOLE; shape <= (posts ? WHOLE : CHANCE); shape += CHANCE) {
         run_shaped(name, options, shape);
         CHECK(count_in_results("\"near\"") + count_in_results("\"far\"") == 0,
@@ -262,7 +264,7 @@ static void halves(const char *name, const char *options)
         run_shaped(name, options, MOVING);
         expect_words("moving", said, "doubtful|an SM of the other half");
     }
-    unlink(RESULTS);
+    unlink(results);
 }
 
 /* What the library relies on is what fails it; a GPU that keeps all in order is told of. */
