@@ -10,8 +10,8 @@
 #define WARMUP      8u
 #define PAUSE_TICKS 1000u
 
-/* How much longer an atomic on a word of the far half takes, at least; and how many of the lines
- * are in either, at least. */
+/* What an atomic on a word of the far half takes longer, at least, as a share of the near half's
+ * time; and how many of the lines are in either, at least. */
 #define LEAST_GAP   0.125
 #define LEAST_LINES (L2_LINES / 8)
 

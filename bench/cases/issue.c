@@ -92,13 +92,14 @@ static enum db_order order_of(const struct row *row, const struct issues *issues
     }
 }
 
-/* An exchange takes a record in GPU memory. */
+/* An exchange takes ring and record in GPU memory. */
 static bool left_out(const struct issues *issues, enum db_record record)
 {
     return record == DB_RECORD_EXCHANGED && issues->pair.order != DB_ORDER_GPU;
 }
 
-/* Of one thread that owns its queue, in GPU order, it is measured in either half of the L2. */
+/* What one thread that owns its queue posts in the queue's own order is measured in either half of
+ * the L2. */
 static bool depends_on_half(const struct row *row)
 {
     return (row->way == BENCH_ISSUE_STORES || row->way == BENCH_ISSUE_OWNER) &&

@@ -11,7 +11,7 @@
 #include "../cases.h"
 #include "../l2.h"
 
-#define MESSAGES        20000u /* for each pair of lines, unless -n says */
+#define MESSAGES        20000u /* for each pair of lines; fewer where -n says so */
 #define MESSAGE_PAIRS   4u
 #define MESSAGE_THREADS 1024u /* all that an SM has issue stores, nearly */
 

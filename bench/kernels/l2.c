@@ -46,8 +46,8 @@ PORT_FN void l2_line(const struct bench_l2_args *args, enum bench_l2_way way, ui
 {
     uint32_t *word = (uint32_t *)(void *)(args->lines + line * args->stride);
     for (uint32_t i = 0; i < args->warmup + args->count; i++) {
-        /* A release waits for what was stored since the last one, wherever that went: here a
-         * sample, which so far is this thread's only store. */
+        /* A release waits for all that was stored since the last one, wherever that went: for the
+         * last sample here, so that the one that is timed does not. */
         port_fence(PORT_RELEASE, PORT_GPU);
         if (args->doorbell)
             port_doorbell(args->doorbell, i);

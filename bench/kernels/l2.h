@@ -23,8 +23,8 @@ enum bench_l2_way {
     BENCH_L2_RELEASE_SYSTEM, /* the same at system scope */
 };
 
-/* One thread times `count` operations on the first word of each line. Atomics add 0; other ways
- * store to the word. */
+/* One thread times `count` operations on the first word of each line, which is never UINT32_MAX.
+ * Loads and atomics, which add 0, leave it as it is; the other ways store to it. */
 struct bench_l2_args {
     uint8_t *lines; /* in GPU memory; line i is at i x `stride`, a multiple of a line */
     uint64_t stride;
