@@ -52,8 +52,8 @@ enum bench_status l2_time(struct bench *b, struct l2 *l2, enum bench_l2_way way,
 enum bench_status l2_find_page(struct bench *b, struct l2 *l2, const struct transport_block *pages,
                                size_t page_bytes, enum l2_half half, uint8_t **page);
 
-/* The half that a word of GPU memory is in. The word stays as it is; it is not UINT32_MAX, which no
- * record is, nor the count of a queue that nobody posts to. */
+/* The half that a word of GPU memory is in. The word stays as it is; it is not UINT32_MAX, which
+ * neither a record nor a queue's count is. */
 enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enum l2_half *half);
 
 #endif

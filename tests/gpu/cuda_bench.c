@@ -36,8 +36,8 @@ static bool fast_before;
 static enum { WHOLE, HALVES, CHANCE, MOVING } l2_shape;
 static unsigned looks;
 static bool posted;
-/* The word alone of which the half was asked last. */
-static const void *asked;
+/* The two words of which the half was asked last, each alone. */
+static const void *asked[2];
 /* A mask of enum bench_l2_between: a flag is seen before its message. */
 static uint32_t stale_between;
 
@@ -47,7 +47,10 @@ static void play_halves(const struct bench_l2_args *args)
     bool alone = args->line_count == 1;
 
     looks++;
-    asked = alone ? args->lines : asked;
+    if (alone) {
+        asked[0] = asked[1];
+        asked[1] = args->lines;
+    }
     for (uint32_t line = 0; line < args->line_count; line++) {
         uint64_t page = (uintptr_t)(args->lines + line * args->stride) >> 12;
         bool far = (page + (l2_shape == CHANCE ? looks : 0)) * 0x9e3779b97f4a7c15u >> 63;
@@ -61,11 +64,12 @@ static void play_halves(const struct bench_l2_args *args)
     }
 }
 
-/* It is the record whose half was asked. */
+/* They are the queue's record and its words. */
 static void check_asked(const struct bench_issue_args *args)
 {
     posted = true;
-    CHECK(!asked || asked == &args->qp->record->send, "another word's half was asked");
+    CHECK(!asked[0] || (asked[0] == &args->qp->record->send && asked[1] == &args->qp->post.claimed),
+          "the halves of other words were asked");
 }
 
 static void run_kernel(const struct fake_launch *launch)
@@ -234,7 +238,7 @@ static void run_shaped(const char *name, const char *options, int shape)
     snprintf(all, sizeof(all), "%s out_json_file=%s", options, results);
     l2_shape = shape;
     posted = false;
-    asked = NULL;
+    asked[0] = asked[1] = NULL;
     said_begin();
     enum bench_status status = run_case(name, all);
     said_end();
