@@ -4,8 +4,22 @@
  * was put: kernels that build one WQE of a run with another address, key, value, length or flag are
  * told by the check of issue and by that of the rates, and so is any falsified byte, which is
  * named. The WQEs that the check makes are the encoders', for payloads of one block and of several.
+ * And what is called exchanged exchanges a record for each doorbell, and nothing else does.
  */
+#include <doorbell/impl/port.h>
+
+/* Of records, by all threads. */
+static uint32_t exchanges;
+
+static uint32_t counted_xchg32(uint32_t *word, uint32_t value)
+{
+    port_add32(&exchanges, 1);
+    return port_xchg32(word, value);
+}
+
+#define port_xchg32 counted_xchg32
 #include <doorbell/device.h>
+#undef port_xchg32
 
 /* The kernels build WQEs through these, which put one of them wrong. */
 static struct {
@@ -237,9 +251,12 @@ static void issue(void)
         for (unsigned m = 0; m <= MUTANTS; m++) {
             mutate(m, 3);
             said_begin();
+            exchanges = 0;
             enum bench_status status =
                 issues_run(&b, &issues, &variants[i], 2, 8, &ns_per_tick, &valid);
             said_end();
+            CHECK(exchanges == (variants[i].record == DB_RECORD_EXCHANGED ? 10 : 0),
+                  "way %d: %u records of 10 were exchanged", (int)variants[i].way, exchanges);
             CHECK(status == (m == MUTANTS ? BENCH_PASS : BENCH_FAIL), "way %d, mutant %u: %d: %s",
                   (int)variants[i].way, m, (int)status, said);
             snprintf(words, sizeof(words), "the WQE at index %u: byte ", mutant.every ? last : 3);
@@ -302,8 +319,11 @@ static void rates(void)
         for (unsigned m = 0; m <= MUTANTS; m++) {
             mutate(m, m % 2 ? posted - 1 : posted - 50);
             said_begin();
+            exchanges = 0;
             enum bench_status status = rates_measure(&b, &rates, variant);
             said_end();
+            CHECK((exchanges > 0) == (variant->record == DB_RECORD_EXCHANGED),
+                  "variant %zu: %u records were exchanged", i, exchanges);
             CHECK(status == (m == MUTANTS ? BENCH_PASS : BENCH_FAIL), "variant %zu, mutant %u: %s",
                   i, m, said);
             snprintf(words, sizeof(words), "the WQE at index %llu: byte ",
