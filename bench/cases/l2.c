@@ -11,15 +11,16 @@
 #include "../cases.h"
 #include "../l2.h"
 
-#define MESSAGES        20000u /* for each pair of lines; fewer where -n says so */
-#define MESSAGE_PAIRS   4u
-#define MESSAGE_THREADS 1024u /* all that an SM has issue stores, nearly */
+#define MESSAGE_PAIRS   4u     /* of lines: of the message and of the flag, in either half */
+#define MESSAGE_CHUNK   20000u /* in a launch */
+#define MESSAGE_THREADS 1024u  /* the largest block: the more store, the later a store arrives */
 
 struct state {
     struct transport transport;
     struct l2 l2;
     struct transport_block words; /* a struct words */
-    struct bench_samples samples;
+    struct bench_samples samples[L2_HALVES];
+    uint64_t sampled[L2_HALVES];
 };
 
 /* Of the messages' kernel, a line each. */
@@ -40,8 +41,9 @@ static enum bench_status setup(struct bench *b)
     enum bench_status status = transport_open_gpu(b, &state->transport);
     if (status != BENCH_PASS)
         return status;
-    if (bench_samples_init(&state->samples, 0))
-        return bench_fail(b, "no memory for the samples");
+    for (int half = 0; half < L2_HALVES; half++)
+        if (bench_samples_init(&state->samples[half], 0))
+            return bench_fail(b, "no memory for the samples");
     status = transport_block_alloc(b, &state->transport, sizeof(struct words), &state->words);
     return status == BENCH_PASS ? l2_open(b, &state->transport, &state->l2) : status;
 }
@@ -54,7 +56,8 @@ static void teardown(struct bench *b)
     l2_close(&state->l2);
     transport_block_free(&state->transport, &state->words);
     transport_close(&state->transport);
-    bench_samples_free(&state->samples);
+    for (int half = 0; half < L2_HALVES; half++)
+        bench_samples_free(&state->samples[half]);
     free(state);
 }
 
@@ -77,11 +80,27 @@ static const struct row rows[] = {
     {"store, system release", BENCH_L2_RELEASE_SYSTEM, true},
 };
 
-static enum bench_status report(struct bench *b, const struct row *row, enum l2_half half,
-                                double ns_per_tick)
+/* One launch: samples of every line, or of as many as `count` asks for. */
+static enum bench_status sample(struct bench *b, const struct row *row, uint64_t count)
 {
     struct state *state = b->state;
     const struct l2_results *results = state->l2.results.host;
+    double ns_per_tick;
+
+    enum bench_status status = l2_time(b, &state->l2, row->way, row->behind_doorbell, &ns_per_tick);
+    for (uint64_t i = 0; i < count && status == BENCH_PASS; i++) {
+        uint64_t line = i % L2_LINES;
+        enum l2_half half = state->l2.half[line];
+        bench_samples_add(&state->samples[half],
+                          (double)results->ticks[line * L2_SAMPLES + i / L2_LINES] * ns_per_tick);
+        state->sampled[half]++;
+    }
+    return status;
+}
+
+static enum bench_status report(struct bench *b, const struct row *row, enum l2_half half)
+{
+    struct state *state = b->state;
     const struct bench_record record = {
         .system = "floor",
         .config = {{"what", row->what, 0},
@@ -90,25 +109,28 @@ static enum bench_status report(struct bench *b, const struct row *row, enum l2_
         .metric = "latency",
         .unit = "us",
     };
-    uint64_t count = 0;
-
-    bench_samples_clear(&state->samples);
-    for (uint32_t line = 0; line < L2_LINES; line++) {
-        for (uint32_t i = 0; i < L2_SAMPLES && state->l2.half[line] == half; i++, count++)
-            bench_samples_add(&state->samples,
-                              (double)results->ticks[line * L2_SAMPLES + i] * ns_per_tick);
-    }
-    return count ? bench_report(b, &record, &state->samples) : BENCH_PASS;
+    return bench_report(b, &record, &state->samples[half]);
 }
 
 static enum bench_status measure(struct bench *b, const struct row *row)
 {
     struct state *state = b->state;
-    double ns_per_tick;
+    enum bench_status status = BENCH_PASS;
+    struct bench_pace pace;
+    uint64_t n;
 
-    enum bench_status status = l2_time(b, &state->l2, row->way, row->behind_doorbell, &ns_per_tick);
-    for (int half = L2_WHOLE; half < L2_HALVES && status == BENCH_PASS; half++)
-        status = report(b, row, (enum l2_half)half, ns_per_tick);
+    for (int half = 0; half < L2_HALVES; half++) {
+        bench_samples_clear(&state->samples[half]);
+        state->sampled[half] = 0;
+    }
+    for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {
+        bench_pace_start(&pace, b, row->what);
+        while (status == BENCH_PASS && (n = bench_pace_next(&pace, L2_LINES * L2_SAMPLES)) > 0)
+            status = sample(b, row, n);
+    }
+    for (int half = 0; half < L2_HALVES && status == BENCH_PASS; half++)
+        if (state->sampled[half])
+            status = report(b, row, (enum l2_half)half);
     return status;
 }
 
@@ -179,20 +201,24 @@ static enum bench_status send(struct bench *b, enum bench_l2_between between, ui
 
 static enum bench_status send_all(struct bench *b, const struct message_row *row)
 {
-    bool given = bench_given(b->options, BENCH_OPT_ITERS);
-    uint32_t count = given && b->options->iters < MESSAGES ? (uint32_t)b->options->iters : MESSAGES;
-    uint64_t stale = 0, sent = (uint64_t)count * MESSAGE_PAIRS;
-    enum bench_status status = BENCH_PASS;
-    const struct bench_record record = {
+    struct bench_record record = {
         .system = "floor",
         .config = {{"what", "a flag seen before its message", 0}, {"between", row->what, 0}},
         .metric = "stale",
         .unit = "%",
-        .iterations = sent,
     };
+    uint64_t stale = 0, sent = 0, n;
+    enum bench_status status = BENCH_PASS;
+    struct bench_pace pace;
 
-    for (uint32_t pair = 0; pair < MESSAGE_PAIRS && status == BENCH_PASS; pair++)
-        status = send(b, row->between, pair, count, &stale);
+    for (uint32_t pair = 0; pair < MESSAGE_PAIRS && status == BENCH_PASS; pair++) {
+        bench_pace_start(&pace, b, "messages");
+        while (status == BENCH_PASS && (n = bench_pace_next(&pace, MESSAGE_CHUNK)) > 0) {
+            status = send(b, row->between, pair, (uint32_t)n, &stale);
+            sent += n;
+        }
+    }
+    record.iterations = sent;
     if (status == BENCH_PASS)
         status = bench_report_value(b, &record, 100.0 * (double)stale / (double)sent);
     if (status != BENCH_PASS)

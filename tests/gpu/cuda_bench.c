@@ -6,6 +6,8 @@
  * named. Over the fake driver (fake_driver.c), whose kernels CPU threads run. The argument is the
  * experiment.
  */
+#include <unistd.h>
+
 #include "bench/bench.h"
 #include "bench/kernels/floor.h"
 #include "bench/kernels/issue.h"
@@ -17,7 +19,6 @@
 #include "fake_control.h"
 #include "src/kernels/clock.h"
 #include "tests/said.h"
-#include <unistd.h>
 
 /* Results in one half: of l2, whose ways are timed behind a doorbell or not; and of issue, of which
  * each is by two clocks, and an owner's also over its floor. */
@@ -155,7 +156,7 @@ static const char *options_of(const char *name)
         {"rate", "iters=32"},
         {"loaded", "iters=5 ctas=1"},
         {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
-        {"l2", "iters=5"},
+        {"l2", "iters=64"}, /* one on each line */
         {"warmth", "iters=20 cold=0.01 warm=0.01"},
     };
 
