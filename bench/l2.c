@@ -14,8 +14,7 @@
 #define PAUSE_TICKS 1000u
 
 /* What an atomic on a word of the far half takes longer, at least, as a share of the near half's
- * time; and how many of the lines are in either, at least. On an H200
- * they are 0.56 and half. */
+ * time; and how many of the lines are in either, at least. On an H200 they are 0.56 and half. */
 #define LEAST_GAP   0.125
 #define LEAST_LINES (L2_LINES / 8)
 

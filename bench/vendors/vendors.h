@@ -33,6 +33,7 @@
  *
  * `page` is GPU memory of VENDORS_PAGE_BYTES in the half of the L2 that `half` names; NULL: it does
  * not matter where.
+ *
  * Returns BENCH_SKIPPED when nothing could run, BENCH_FAIL when a kernel failed or a WQE differs.
  */
 enum bench_status vendors_run(struct bench *b, struct db_gpu *gpu, const char *path, uint8_t *page,

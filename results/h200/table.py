@@ -6,8 +6,8 @@ What the GPU's timer says of the same posts stays in the documents.
 import json
 import sys
 
-SHORT = ("op", "what", "before", "between", "half", "sharing", "payload", "ordering", "record", "ring", "doorbell", "threads", "ctas",
-         "queues", "batch", "sm_mhz")
+SHORT = ("op", "what", "before", "between", "half", "sharing", "payload", "ordering", "record", "ring",
+         "doorbell", "threads", "ctas", "queues", "batch", "sm_mhz")
 
 for path in sys.argv[1:]:
     try:
