@@ -89,10 +89,10 @@ static enum bench_status sample(struct bench *b, const struct row *row, uint64_t
 
     enum bench_status status = l2_time(b, &state->l2, row->way, row->behind_doorbell, &ns_per_tick);
     for (uint64_t i = 0; i < count && status == BENCH_PASS; i++) {
-        uint64_t line = i % L2_LINES;
+        uint64_t line = i % L2_LINES, number = i / L2_LINES;
         enum l2_half half = state->l2.half[line];
-        bench_samples_add(&state->samples[half],
-                          (double)results->ticks[line * L2_SAMPLES + i / L2_LINES] * ns_per_tick);
+        double ticks = results->ticks[line * L2_SAMPLES + number];
+        bench_samples_add(&state->samples[half], ticks * ns_per_tick);
         state->sampled[half]++;
     }
     return status;
