@@ -148,7 +148,7 @@ PORT_FN int db_wait(struct db_qp *qp, uint64_t index)
 {
     if (db_is_proxied(qp))
         return db_push_wait(qp, index);
-    return db_wait_index(qp, index, false, PORT_ACQUIRE);
+    return db_wait_alone(qp, index);
 }
 
 /* Waits for everything posted so far on the queue. */
@@ -156,7 +156,7 @@ PORT_FN int db_flush(struct db_qp *qp)
 {
     if (db_is_proxied(qp))
         return db_push_flush(qp);
-    return db_wait_queue(qp, false);
+    return db_flush_alone(qp);
 }
 
 #include "device_shared.h"

@@ -150,6 +150,26 @@ PORT_FN int db_owner_flush(struct db_owner *owner)
     return owner->published == 0 ? DB_OK : db_owner_wait(owner, owner->last);
 }
 
+/*
+ * db_wait() and db_flush(), by the one thread that uses the queue: it owns it for the wait. A poll
+ * is a load of the CQE then, and nothing else; what it would look up in the queue behind that
+ * load's acquire comes from the L2 again, on an H200 0.16 us more each time.
+ */
+PORT_FN int db_wait_alone(struct db_qp *qp, uint64_t index)
+{
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    int status = db_owner_wait(&owner, index);
+    db_owner_give(&owner);
+    return status;
+}
+
+PORT_FN int db_flush_alone(struct db_qp *qp)
+{
+    struct db_published published = db_published(qp, PORT_RELAXED);
+    return published.end == 0 ? db_qp_status(qp) : db_wait_alone(qp, published.last);
+}
+
 /* ---- Posting ---- */
 
 /* Waits until `blocks` blocks are free. False: owner->status says why they are not. */
