@@ -314,11 +314,12 @@ PORT_FN int db_ring_push_warp(struct db_ring *ring, uint32_t mask, struct db_des
 PORT_FN int db_ring_wait(const struct db_ring *ring, uint64_t index)
 {
     bool shared = ring->producers != DB_ONE_PRODUCER;
+    /* Looked up once: behind a poll's acquire it would come from the L2 again. */
+    const uint64_t *completed = &ring->progress->completed;
     uint64_t deadline = 0;
     /* Acquire: pairs with the release in db_ring_publish_completed(); what the NIC wrote for the
      * operation is visible. */
-    for (uint32_t polls = 1;
-         port_ld64(&ring->progress->completed, PORT_ACQUIRE, PORT_SYSTEM) <= index; polls++) {
+    for (uint32_t polls = 1; port_ld64(completed, PORT_ACQUIRE, PORT_SYSTEM) <= index; polls++) {
         int status = db_ring_go_on(ring, shared, polls, &deadline);
         if (status)
             return status;
