@@ -3,6 +3,8 @@
  * A queue whose doorbell is a word in host memory: a CPU thread watches it and rings the device's
  * register with what it finds.
  */
+#include <doorbell/impl/owner.h>
+
 #include "programs.h"
 
 #define BUS_TARGET 0x1000
@@ -62,8 +64,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
                    (enum db_record)config->record);
     }
     ex_step(100);
-    ex_check(db_wait_index(qp, config->messages - 1, false, PORT_ACQUIRE) == DB_OK,
-             "the wait succeeds");
+    ex_check(db_wait_alone(qp, config->messages - 1) == DB_OK, "the wait succeeds");
 }
 
 static unsigned thread_count(const struct ex_config *config)

@@ -109,7 +109,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         if (config->unwaited || is_flush(config))
             continue;
         ex_step(1u << 8 | i << 16 | index << 32);
-        ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
+        ex_check(db_wait_index(qp, index) == DB_OK, "the wait succeeds");
         look(memory, index);
     }
     if (thread == 0 && is_flush(config))

@@ -135,7 +135,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
                                      (enum db_record)config->record);
         ex_check(status == DB_OK, "the publication succeeds");
         ex_step(1u << 8 | i << 16 | index << 32);
-        ex_check(db_wait_index(qp, index, true, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
+        ex_check(db_wait_index(qp, index) == DB_OK, "the wait succeeds");
     }
 }
 

@@ -62,7 +62,7 @@ PORT_FN int db_wait_shared(struct db_qp *qp, uint64_t index)
 {
     if (db_is_proxied(qp))
         return db_push_wait(qp, index);
-    return db_wait_index(qp, index, true, PORT_ACQUIRE);
+    return db_wait_index(qp, index);
 }
 
 /* As db_flush(), by any number of threads at once. */

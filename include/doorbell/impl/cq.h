@@ -138,14 +138,15 @@ PORT_FN uint64_t db_cq_poll(struct db_qp *qp, uint64_t want, bool shared, enum p
 
 /*
  * Waits until the WQE at `index`, which was posted signalled or has a signalled one behind it, is
- * complete. Returns DB_OK, DB_ERROR_IO or DB_ERROR_BROKEN when the queue failed, DB_ERROR_TIMEOUT
- * after qp->timeout_ns; the queue is as before then, and the wait may be repeated.
+ * complete; by any number of threads. Returns DB_OK, DB_ERROR_IO or DB_ERROR_BROKEN when the queue
+ * failed, DB_ERROR_TIMEOUT after qp->timeout_ns; the queue is as before then, and the wait may be
+ * repeated.
  */
-PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum port_order order)
+PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index)
 {
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
-        if (db_cq_poll(qp, index + 1, shared, order) > index)
+        if (db_cq_poll(qp, index + 1, true, PORT_ACQUIRE) > index)
             return DB_OK;
         int status = polls % PORT_POLLS_PER_LOOK == 0 ? db_qp_status(qp) : DB_OK;
         if (status) {
@@ -156,17 +157,15 @@ PORT_FN int db_wait_index(struct db_qp *qp, uint64_t index, bool shared, enum po
         }
         if (port_timed_out(polls, qp->timeout_ns, &deadline))
             return DB_ERROR_TIMEOUT;
-        port_pause_shared(shared);
+        port_pause();
     }
 }
 
 /* Waits for everything published on the queue so far; its last WQE must have been signalled. */
-PORT_FN int db_wait_queue(struct db_qp *qp, bool shared)
+PORT_FN int db_wait_queue(struct db_qp *qp)
 {
     struct db_published published = db_published(qp, PORT_RELAXED);
-    if (published.end == 0)
-        return db_qp_status(qp);
-    return db_wait_index(qp, published.last, shared, PORT_ACQUIRE);
+    return published.end == 0 ? db_qp_status(qp) : db_wait_index(qp, published.last);
 }
 
 #endif

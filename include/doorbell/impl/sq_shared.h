@@ -219,7 +219,7 @@ PORT_FN int db_wait_published(struct db_qp *qp)
 PORT_FN int db_wait_queue_shared(struct db_qp *qp)
 {
     int status = db_wait_published(qp);
-    return status ? status : db_wait_queue(qp, true);
+    return status ? status : db_wait_queue(qp);
 }
 
 #endif
