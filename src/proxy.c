@@ -189,8 +189,7 @@ int db_proxy_stop(struct db_proxy *proxy)
     }
     for (uint32_t i = 0; i < proxy->worker_count; i++) {
         join(&proxy->workers[i]);
-        lost += proxy->workers[i].pair.posted - proxy->workers[i].pair.completed +
-                proxy->workers[i].batch_count;
+        lost += db_worker_left(&proxy->workers[i]);
     }
     pthread_mutex_unlock(&proxy->mutex);
     return lost ? db_fail(-EIO,

@@ -234,6 +234,9 @@ bool db_worker_step(struct db_worker *worker);
 /* Is something taken and not yet posted, or posted and not yet complete? */
 bool db_worker_has_work(const struct db_worker *worker);
 
+/* How many requests that were pushed are not complete. The thread has ended. */
+uint64_t db_worker_left(const struct db_worker *worker);
+
 /* Makes the thread stand still between two rounds, and lets it go. Of a thread that has ended,
  * nothing is waited for. The caller owns the worker's rings in between. */
 void db_worker_hold(struct db_worker *worker);

@@ -354,6 +354,25 @@ bool db_worker_has_work(const struct db_worker *worker)
            (worker->batch_count > 0 || worker->pair.completed != worker->pair.posted);
 }
 
+uint64_t db_worker_left(const struct db_worker *worker)
+{
+    uint64_t left = worker->pair.posted - worker->pair.completed + worker->batch_count;
+
+    if (worker->state != DB_WORKER_LOST)
+        return left;
+    /* What nobody took: a thread that ends by itself has taken all. */
+    for (uint32_t served = worker->served; served; served &= served - 1) {
+        const struct db_proxy_ring *ring = worker->rings[__builtin_ctz(served)];
+        struct db_descriptor d;
+        for (uint64_t at = ring->next; at - ring->next < ring->depth; at++) {
+            if (!db_ring_peek(ring->slots, ring->depth, at, &d))
+                break;
+            left += db_descriptor_op(d) != DB_RING_OPERAND;
+        }
+    }
+    return left;
+}
+
 bool db_worker_step(struct db_worker *worker)
 {
     if (worker->state != DB_WORKER_RUNNING)

@@ -220,6 +220,25 @@ static void death_under_a_stop(void)
     printf("a worker's death while it stops arrives\n");
 }
 
+/* Nobody takes what is pushed to a worker that has died: a stop says so, as its waiters are told.
+ */
+static void stop_of_the_dead(void)
+{
+    struct proxy_ends ends;
+    uint64_t index;
+
+    start(&ends, DB_POST_VERBS);
+    pthread_cancel(worker_of(ends.queue)->thread);
+    while (__atomic_load_n(&worker_of(ends.queue)->state, __ATOMIC_ACQUIRE) != DB_WORKER_LOST)
+        port_pause();
+    QUEUE_OK(db_put_value(ends.qp, 0, ends.remote.rkey, 1, &index));
+    QUEUE_OK(db_put_imm(ends.qp, 0, ends.remote.rkey, 0, ends.local.lkey, 8, 1, &index));
+    CHECK(db_proxy_stop(ends.proxy) == -EIO, "a stop left two puts behind, and says nothing");
+    CHECK(strncmp(db_error_text(), "2 requests", 10) == 0, "%s", db_error_text());
+    proxy_ends_destroy(&ends);
+    printf("what a dead worker leaves behind is told by a stop\n");
+}
+
 int main(void)
 {
     queue_strict(true);
@@ -230,6 +249,7 @@ int main(void)
         worker_dies((enum db_proxy_idle)idle);
     death_under_a_waiter();
     death_under_a_stop();
+    stop_of_the_dead();
     stop();
     queue_expect_no_diagnostics_of_worker();
     return 0;
