@@ -105,13 +105,6 @@ PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
     }
 }
 
-PORT_FN void pause_for(uint32_t ticks)
-{
-    uint64_t start = port_clock();
-    while (port_clock() - start < ticks)
-        port_pause();
-}
-
 PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_way way, bool inlined,
                         enum db_order order, enum db_record record)
 {
@@ -126,7 +119,7 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
             bench_span_start(own.span);
         /* The samples' stores are no part of what the post releases. */
         port_fence(PORT_RELEASE, PORT_GPU);
-        pause_for(own.pause_ticks);
+        bench_pause(own.pause_ticks);
         uint64_t start_ns = port_now_ns();
         uint64_t start = port_clock();
         status = post_once(&owner, way, &own, i, block, inlined, order, record);

@@ -35,13 +35,6 @@ PORT_FN void l2_once(uint32_t *word, enum bench_l2_way way, uint32_t value)
     }
 }
 
-PORT_FN void l2_pause(uint32_t ticks)
-{
-    uint64_t start = port_clock();
-    while (port_clock() - start < ticks)
-        port_pause();
-}
-
 PORT_FN void l2_line(const struct bench_l2_args *args, enum bench_l2_way way, uint32_t line)
 {
     uint32_t *word = (uint32_t *)(void *)(args->lines + line * args->stride);
@@ -51,7 +44,7 @@ PORT_FN void l2_line(const struct bench_l2_args *args, enum bench_l2_way way, ui
         port_fence(PORT_RELEASE, PORT_GPU);
         if (args->doorbell)
             port_doorbell(args->doorbell, i);
-        l2_pause(args->pause_ticks);
+        bench_pause(args->pause_ticks);
         uint64_t start = port_clock();
         l2_once(word, way, i);
         uint64_t end = port_clock();

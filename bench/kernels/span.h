@@ -28,4 +28,12 @@ PORT_FN void bench_span_end(struct bench_span *span)
     span->last_ticks = port_clock();
 }
 
+/* Lets `ticks` of the SM's clock pass. */
+PORT_FN void bench_pause(uint32_t ticks)
+{
+    uint64_t start = port_clock();
+    while (port_clock() - start < ticks)
+        port_pause();
+}
+
 #endif
