@@ -89,7 +89,7 @@ static void run_error(const struct ex_config *config, void *object, unsigned thr
                    (enum db_record)config->record);
     }
     ex_step(100);
-    int status = shared ? db_wait_index(qp, 0) : db_wait_alone(qp, 0);
+    int status = shared ? db_wait_index(qp, 0) : db_wait_alone(qp, 0, PORT_ACQUIRE);
     ex_check(status == DB_ERROR_IO, "the wait fails");
     ex_step(101);
     ex_check(db_qp_error(qp, &error) == DB_ERROR_IO, "the queue has an error");

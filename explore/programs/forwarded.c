@@ -64,7 +64,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
                    (enum db_record)config->record);
     }
     ex_step(100);
-    ex_check(db_wait_alone(qp, config->messages - 1) == DB_OK, "the wait succeeds");
+    ex_check(db_wait_alone(qp, config->messages - 1, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
 }
 
 static unsigned thread_count(const struct ex_config *config)

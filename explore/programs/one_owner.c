@@ -65,19 +65,6 @@ static int claim(const struct ex_config *config, struct db_qp *qp, uint64_t i, u
     return DB_OK;
 }
 
-/* db_wait_alone(), with the order of its polls. */
-static int wait_for(struct db_qp *qp, uint64_t index, enum port_order poll)
-{
-    struct db_owner owner;
-
-    if (poll == PORT_ACQUIRE)
-        return db_wait_alone(qp, index);
-    db_owner_take(&owner, qp);
-    int status = db_owner_wait_order(&owner, index, poll);
-    db_owner_give(&owner);
-    return status;
-}
-
 /* What came back. */
 static void look(const struct memory *memory, uint64_t count)
 {
@@ -132,7 +119,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
                        (enum db_record)config->record);
     }
     ex_step(count);
-    ex_check(wait_for(qp, count - 1, poll) == DB_OK, "the wait succeeds");
+    ex_check(db_wait_alone(qp, count - 1, poll) == DB_OK, "the wait succeeds");
     ex_step(count + 1);
     look(memory, count);
 }

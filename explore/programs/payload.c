@@ -46,7 +46,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     db_build_write(qp, index, DB_SIGNALED, BUS_TARGET, 1, BUS_SOURCE, 2, 8);
     db_publish(qp, index, index + 1, (enum db_order)config->order, (enum db_record)config->record);
     ex_step(2);
-    ex_check(db_wait_alone(qp, index) == DB_OK, "the wait succeeds");
+    ex_check(db_wait_alone(qp, index, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
 }
 
 static const char *finish(struct ex_model *model, const struct ex_state *state)

@@ -55,7 +55,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     db_publish(signal, index, index + 1, (enum db_order)config->order,
                (enum db_record)config->record);
     ex_step(index);
-    ex_check(db_wait_alone(signal, index) == DB_OK, "the wait succeeds");
+    ex_check(db_wait_alone(signal, index, PORT_ACQUIRE) == DB_OK, "the wait succeeds");
 }
 
 static unsigned thread_count(const struct ex_config *config)

@@ -148,7 +148,7 @@ PORT_FN int db_wait(struct db_qp *qp, uint64_t index)
 {
     if (db_is_proxied(qp))
         return db_push_wait(qp, index);
-    return db_wait_alone(qp, index);
+    return db_wait_alone(qp, index, PORT_ACQUIRE);
 }
 
 /* Waits for everything posted so far on the queue. */
