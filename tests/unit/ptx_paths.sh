@@ -91,8 +91,9 @@ for arch in 80 90 100; do
     if [ $arch -lt 90 ]; then
         release=fence.acq_rel acquire=fence.acq_rel
     fi
-    wqe16=st.relaxed.sys.global.v2.u64
-    wqe="$wqe16 $wqe16 $wqe16"
+    segment=st.relaxed.sys.global.v4.u32
+    descriptor=st.relaxed.sys.global.v2.u64 # whose halves are whole, each
+    wqe="$segment $segment $segment"
     record=st.relaxed.sys.global.u32
     exchange=atom.relaxed.gpu.global.exch.b32
     bell=st.mmio.relaxed.sys.global.u64
@@ -123,7 +124,7 @@ for arch in 80 90 100; do
 
     # device.h's calls have all five orders, of which one runs.
     for path in path_put path_put_inline path_put_shared; do
-        expect $arch $path 'v2' $wqe
+        expect $arch $path 'v[24]' $wqe
         expect_posts $arch $path "$release.gpu $record $release.gpu $bell" "$release.gpu $bell" \
             "$release.gpu $exchange $bell" \
             "$release.sys $record $release.sys $bell" "$release.sys $bell"
@@ -147,14 +148,14 @@ for arch in 80 90 100; do
         $record $freed $freed ld.acquire.sys.global.u64 ld.acquire.sys.global.u64 ld.acquire.gpu.global.u64
 
     # Pushes: a descriptor is one store of 16 bytes, or two with a release between them.
-    expect $arch path_push_tuned "$scoped" $wqe16
-    expect $arch path_push_tuned_payload "$scoped" $release.sys $wqe16
+    expect $arch path_push_tuned "$scoped" $descriptor
+    expect $arch path_push_tuned_payload "$scoped" $release.sys $descriptor
     expect $arch path_push_shared "$scoped" atom.relaxed.gpu.global.add.u64 ld.acquire.gpu.global.u64 $word \
-        $release.gpu atom.relaxed.gpu.global.max.u64 $wqe16
+        $release.gpu atom.relaxed.gpu.global.max.u64 $descriptor
     expect $arch path_push_baseline '^ld|^fence|sys' ld.acquire.sys.global.u64 \
         st.relaxed.sys.global.u64 $release.sys st.relaxed.sys.global.u64
-    expect $arch path_try_push "$scoped" $wqe16
-    kernel $arch path_try_push | grep -qE "setp\.ne\.u32 so, %r[0-9]+, 0; @so $wqe16" ||
+    expect $arch path_try_push "$scoped" $descriptor
+    kernel $arch path_try_push | grep -qE "setp\.ne\.u32 so, %r[0-9]+, 0; @so $descriptor" ||
         fail "sm_$arch path_try_push: the store is not conditional"
     ! kernel $arch path_try_push | grep -w bra || fail "sm_$arch path_try_push: a branch"
 

@@ -69,7 +69,7 @@ for arch in 80 90 100; do
     fi
     expect "$arch" ptx_fences $release.gpu $release.sys $acquire.gpu $acquire.sys
     expect "$arch" ptx_post \
-        st.relaxed.sys.global.v2.u64 st.relaxed.sys.global.v2.u64 st.relaxed.sys.global.v2.u64 \
+        st.relaxed.sys.global.v4.u32 st.relaxed.sys.global.v4.u32 st.relaxed.sys.global.v4.u32 \
         $release.gpu st.relaxed.gpu.global.u32 $release.gpu st.mmio.relaxed.sys.global.u64
 
     # The wait, after a prefetch, polls with an acquire, looks at the timer and lets other lanes go on.

@@ -113,18 +113,22 @@ PORT_FN void port_st64(uint64_t *word, uint64_t value, enum port_order order, en
         asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
 
-/* One 16-byte store to a 16-byte aligned address. PTX promises single words of a vector only, so it
- * may tear at 8 bytes. Relaxed at system scope: a CPU or a NIC may read it without a fence. */
+/* One 16-byte store to a 16-byte aligned address, which may tear at 4 bytes: PTX promises single
+ * words of a vector only. As four words, since a compiler that is given two halves keeps each in a
+ * pair of registers, copies them together late, and waits for the store before to free the place.
+ * Relaxed at system scope: a CPU or a NIC may read it without a fence. */
 PORT_FN void port_st16(void *to, uint64_t lo, uint64_t hi)
 {
-    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(port_cuda_global(to)),
-                 "l"(lo), "l"(hi));
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(port_cuda_global(to)),
+                 "r"((uint32_t)lo), "r"((uint32_t)(lo >> 32)), "r"((uint32_t)hi),
+                 "r"((uint32_t)(hi >> 32)));
 }
 
 /* The same into memory that another agent may read at any moment; each half is whole. */
 PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
 {
-    port_st16(to, lo, hi);
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(port_cuda_global(to)),
+                 "l"(lo), "l"(hi));
 }
 
 /* The same when `so`, without a branch: one costs a thread more than a store does. */
