@@ -16,7 +16,7 @@
 #define LINE_BYTES  (BENCH_FLOOR_LINE_WORDS * sizeof(uint64_t))
 
 struct results {
-    uint64_t ticks[CHUNK];
+    struct bench_interval ticks[CHUNK];
     struct bench_span span;
     uint64_t ended;
     int32_t status;
@@ -94,7 +94,8 @@ static enum bench_status run_chunks(struct bench *b, struct floors *floors, enum
                 (double)b->options->timeout_ns / 1e9);
         double ns_per_tick = transport_ns_per_tick(b, floors->transport, &results->span);
         for (uint64_t i = 0; i < n && status == BENCH_PASS; i++)
-            bench_samples_add(&floors->samples, (double)results->ticks[i] * ns_per_tick);
+            bench_samples_add(&floors->samples,
+                              (double)bench_interval_ticks(results->ticks[i]) * ns_per_tick);
         args.first += args.warmup + args.count;
     }
     floors->first = args.first;

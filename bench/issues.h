@@ -22,10 +22,10 @@
 
 /* What the kernels write. */
 struct issues_results {
-    uint64_t ticks[ISSUES_CHUNK];
+    struct bench_interval ticks[ISSUES_CHUNK];
     uint64_t ns[ISSUES_CHUNK];
     struct bench_span span;
-    uint64_t word;
+    uint64_t words[2];
     int32_t status;
 };
 

@@ -150,7 +150,8 @@ static enum bench_status run_chunk(struct bench *b, const struct puts_variant *v
         return status;
     double ns_per_tick = transport_ns_per_tick(b, t, &results->span);
     for (uint32_t i = 0; i < count; i++) {
-        bench_samples_add(&puts->issue, (double)results->issue[i] * ns_per_tick);
+        bench_samples_add(&puts->issue,
+                          (double)bench_interval_ticks(results->issue[i]) * ns_per_tick);
         bench_samples_add(&puts->complete, (double)results->complete[i] * ns_per_tick);
     }
     status = check(b, puts, variant->bytes, slots, valid);

@@ -14,8 +14,8 @@
 
 /* What the kernels of an experiment write. */
 struct puts_results {
-    uint64_t issue[PUTS_CHUNK]; /* ticks */
-    uint64_t complete[PUTS_CHUNK];
+    struct bench_interval issue[PUTS_CHUNK];
+    uint64_t complete[PUTS_CHUNK]; /* ticks */
     struct bench_span span;
     int32_t status[2];
 };

@@ -9,7 +9,7 @@
 
 /* What the kernels write. */
 struct results {
-    uint64_t issue[SINGLES_CHUNK];
+    struct bench_interval issue[SINGLES_CHUNK];
     uint64_t complete[SINGLES_CHUNK];
     uint64_t atomics;
     struct bench_span span;
@@ -139,7 +139,8 @@ static enum bench_status run_chunk(struct bench *b, struct singles *singles,
     singles->atomics = results->atomics;
     double ns_per_tick = transport_ns_per_tick(b, singles->transport, &results->span);
     for (uint32_t i = 0; i < count; i++) {
-        bench_samples_add(&singles->issue, (double)results->issue[i] * ns_per_tick);
+        bench_samples_add(&singles->issue,
+                          (double)bench_interval_ticks(results->issue[i]) * ns_per_tick);
         bench_samples_add(&singles->complete, (double)results->complete[i] * ns_per_tick);
     }
     return check(b, singles, written);

@@ -91,7 +91,7 @@ static enum bench_status launch(struct bench *b, const struct issues_variant *va
     level->launches++;
     level->mhz += (1e3 / now - level->mhz) / (double)level->launches;
     for (uint32_t i = 0; i < POSTS; i++)
-        bench_samples_add(&level->posts, (double)results->ticks[i] * now);
+        bench_samples_add(&level->posts, (double)bench_interval_ticks(results->ticks[i]) * now);
     return BENCH_PASS;
 }
 

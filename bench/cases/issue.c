@@ -240,7 +240,8 @@ static enum bench_status measure(struct bench *b, const struct row *row)
                                 &ns_per_tick, &valid);
             bool measured = status == BENCH_PASS || valid == BENCH_INVALID;
             for (uint64_t i = 0; i < n && measured; i++) {
-                bench_samples_add(&state->ticks, (double)results->ticks[i] * ns_per_tick);
+                bench_samples_add(&state->ticks,
+                                  (double)bench_interval_ticks(results->ticks[i]) * ns_per_tick);
                 bench_samples_add(&state->timer, (double)results->ns[i]);
             }
         }

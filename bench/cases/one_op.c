@@ -56,7 +56,8 @@ static enum bench_status round_trip_chunk(struct bench *b, enum db_order order, 
         return result;
     double ns_per_tick = transport_ns_per_tick(b, &puts->transport, &results->span);
     for (uint32_t i = 0; i < count; i++)
-        bench_samples_add(&puts->complete, (double)results->issue[i] * ns_per_tick);
+        bench_samples_add(&puts->complete,
+                          (double)bench_interval_ticks(results->issue[i]) * ns_per_tick);
     /* The count is the payload: each value came back, or the kernel would have timed out. */
     uint64_t words[2 * WORD_STRIDE / sizeof(uint64_t)];
     if (puts->transport.gpu->backend->copy(puts->transport.gpu, words, device, sizeof(words)))

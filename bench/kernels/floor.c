@@ -48,7 +48,7 @@ PORT_FN int floor_loop(const struct bench_floor_args *kernel_args, enum bench_fl
         status = floor_once(args, floor, value, deadline);
         uint64_t end = port_clock();
         if (i >= args->warmup)
-            args->ticks[i - args->warmup] = end - start;
+            bench_interval_keep(&args->ticks[i - args->warmup], start, end);
     }
     bench_span_end(args->span);
     return status;

@@ -33,7 +33,7 @@ struct bench_floor_args {
     uint32_t count;
     uint64_t first; /* counts start above this */
     uint64_t timeout_ns;
-    uint64_t *ticks; /* [count] */
+    struct bench_interval *ticks; /* [count] */
     struct bench_span *span;
     int32_t *status; /* [1] */
 };

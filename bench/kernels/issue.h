@@ -44,9 +44,9 @@ struct bench_issue_args {
     uint32_t warmup;
     uint32_t count;
     uint32_t pause_ticks;
-    uint64_t *word;  /* what BENCH_ISSUE_STORE stores to, in GPU memory */
-    uint64_t *ticks; /* [count] */
-    uint64_t *ns;    /* [count] */
+    uint64_t *words; /* [2] in GPU memory: what BENCH_ISSUE_STORE stores to and _STORES stores */
+    struct bench_interval *ticks; /* [count] */
+    uint64_t *ns;                 /* [count] */
     struct bench_span *span;
     int32_t *status; /* [1] of the first failure */
 };

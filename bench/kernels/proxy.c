@@ -45,7 +45,7 @@ PORT_FN int enqueue(const struct bench_enqueue_args *kernel_args, uint32_t steps
         laddr = left ? laddr + 8 : args->laddr;
         left = left ? left : args->slots;
         if (i >= args->warmup) {
-            args->issue[i - args->warmup] = issued - start;
+            bench_interval_keep(&args->issue[i - args->warmup], start, issued);
             args->complete[i - args->warmup] = completed - start;
         }
     }
@@ -98,7 +98,7 @@ PORT_KERNEL(bench_single, struct bench_single_args, args)
             status = db_wait(args->qp, index);
         uint64_t completed = port_clock();
         if (i >= args->warmup) {
-            args->issue[i - args->warmup] = issued - start;
+            bench_interval_keep(&args->issue[i - args->warmup], start, issued);
             args->complete[i - args->warmup] = completed - start;
         }
     }

@@ -24,11 +24,11 @@ struct bench_enqueue_args {
     uint32_t slots; /* put i is of the word i modulo these, on both sides */
     uint32_t warmup;
     uint32_t count;
-    uint64_t *issue;    /* [count] ticks from the call to behind the store */
-    uint64_t *complete; /* [count] ticks from the call to the completion */
-    uint64_t *atomics;  /* [1] pushes of this launch and those before that reserved with one, as the
-                           ring counted them */
-    int32_t *status;    /* [1] */
+    struct bench_interval *issue; /* [count] ticks from the call to behind the store */
+    uint64_t *complete;           /* [count] ticks from the call to the completion */
+    uint64_t *atomics; /* [1] pushes of this launch and those before that reserved with one, as the
+                          ring counted them */
+    int32_t *status;   /* [1] */
     struct bench_span *span;
 };
 PORT_KERNEL_DECLARE(bench_enqueue);
@@ -97,7 +97,7 @@ struct bench_single_args {
     uint32_t bytes;
     uint32_t warmup;
     uint32_t count;
-    uint64_t *issue;
+    struct bench_interval *issue;
     uint64_t *complete;
     int32_t *status;
     struct bench_span *span;

@@ -64,7 +64,7 @@ PORT_FN void put_loop(const struct bench_put_args *args, bool inlined, enum db_o
             status = db_owner_wait_order(&owner, index, poll);
         uint64_t completed = port_clock();
         if (i >= args->warmup) {
-            args->issue[i - args->warmup] = issued - start;
+            bench_interval_keep(&args->issue[i - args->warmup], start, issued);
             args->complete[i - args->warmup] = completed - start;
         }
     }
@@ -140,7 +140,7 @@ PORT_KERNEL(bench_round_trip, struct bench_round_trip_args, args)
             status = side == 0 ? await(args, 0, value, deadline) : pass_on(args, &owner, 1, value);
         uint64_t end = port_clock();
         if (side == 0 && i >= args->warmup)
-            args->ticks[i - args->warmup] = end - start;
+            bench_interval_keep(&args->ticks[i - args->warmup], start, end);
     }
     if (side == 0)
         bench_span_end(args->span);

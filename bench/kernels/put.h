@@ -33,9 +33,9 @@ struct bench_put_args {
     uint32_t record;  /* enum db_record: with, or exchanged in GPU order */
     uint32_t warmup;
     uint32_t count;
-    uint64_t *issue;    /* [count] ticks from the call to behind the doorbell store */
-    uint64_t *complete; /* [count] ticks from the call to the completion */
-    int32_t *status;    /* [1] enum db_status of the first failure */
+    struct bench_interval *issue; /* [count] ticks from the call to behind the doorbell store */
+    uint64_t *complete;           /* [count] ticks from the call to the completion */
+    int32_t *status;              /* [1] enum db_status of the first failure */
     struct bench_span *span;
 };
 PORT_KERNEL_DECLARE(bench_put);
@@ -51,9 +51,9 @@ struct bench_round_trip_args {
     uint64_t first; /* counts start above this: what an earlier launch left */
     uint32_t warmup;
     uint32_t count;
-    uint64_t timeout_ns; /* of one round trip */
-    uint64_t *ticks;     /* [count] */
-    int32_t *status;     /* [2] of each block */
+    uint64_t timeout_ns;          /* of one round trip */
+    struct bench_interval *ticks; /* [count] */
+    int32_t *status;              /* [2] of each block */
     struct bench_span *span;
 };
 PORT_KERNEL_DECLARE(bench_round_trip);

@@ -28,6 +28,26 @@ PORT_FN void bench_span_end(struct bench_span *span)
     span->last_ticks = port_clock();
 }
 
+/*
+ * Two readings of the SM's clock around an operation that ends with stores. One 16-byte store keeps
+ * both, for which the compiler has four registers in a row set aside from the first reading on. The
+ * second would else take those of the last store, and wait 20 ticks until that has read them.
+ */
+struct bench_interval {
+    uint64_t start;
+    uint64_t end;
+} __attribute__((aligned(16)));
+
+PORT_FN void bench_interval_keep(struct bench_interval *interval, uint64_t start, uint64_t end)
+{
+    port_st16_shared(interval, start, end);
+}
+
+static inline uint64_t bench_interval_ticks(struct bench_interval interval)
+{
+    return interval.end - interval.start;
+}
+
 /* Lets `ticks` of the SM's clock pass. */
 PORT_FN void bench_pause(uint32_t ticks)
 {
