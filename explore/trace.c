@@ -52,7 +52,8 @@ static void print_head(struct ex_model *model, const char *who, const struct por
 static const char *order_text(const struct port_op *op)
 {
     if (op->acquire && op->release)
-        return " (acquire and release, GPU scope)";
+        return op->system ? " (acquire and release, system scope)"
+                          : " (acquire and release, GPU scope)";
     if (op->acquire)
         return op->system ? " (acquire, system scope)" : " (acquire, GPU scope)";
     if (op->release)

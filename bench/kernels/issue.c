@@ -45,29 +45,26 @@ PORT_FN int post_warp(const struct bench_issue_args *args, uint64_t i, enum db_o
     if (status)
         return status;
     build_put(&here, args, index, i, true);
-    return db_publish_warp(args->qp, UINT32_MAX, first, order, record);
+    return db_publish_warp(args->qp, &here, UINT32_MAX, first, order, record);
 }
 
-PORT_FN int post_call(enum bench_issue_way way, const struct bench_issue_args *args, uint64_t i,
-                      enum db_order order, enum db_record record)
+PORT_FN int post_among(enum bench_issue_way way, const struct bench_issue_args *args, uint64_t i,
+                       enum db_order order, enum db_record record)
 {
     struct db_qp *qp = args->qp;
     const struct db_qp here = db_qp_constants(qp);
     uint64_t index;
-    int status = way == BENCH_ISSUE_CALL   ? db_claim(qp, 1, &index)
-                 : way == BENCH_ISSUE_LOCK ? db_claim_locked(qp, 1, &index)
-                                           : db_claim_shared(qp, 1, &index);
+    int status =
+        way == BENCH_ISSUE_LOCK ? db_claim_locked(qp, 1, &index) : db_claim_shared(qp, 1, &index);
     if (status)
         return status;
     build_put(&here, args, index, i, true);
-    if (way == BENCH_ISSUE_CALL)
-        db_publish(qp, index, index + 1, order, record);
-    else if (way == BENCH_ISSUE_LOCK)
-        db_publish_locked(qp, index, index + 1, order, record);
+    if (way == BENCH_ISSUE_LOCK)
+        db_publish_locked(qp, &here, index, index + 1, order, record);
     else if (way == BENCH_ISSUE_HANDOFF)
-        db_publish_handoff(qp, index, 1, order, record);
+        db_publish_handoff(qp, &here, index, 1, order, record);
     else
-        status = db_publish_ticket(qp, index, index, index + 1, order, record);
+        status = db_publish_ticket(qp, &here, index, index, index + 1, order, record);
     return status;
 }
 
@@ -85,6 +82,7 @@ PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
                       const uint64_t words[2], bool inlined, enum db_order order,
                       enum db_record record)
 {
+    uint64_t index;
     switch (way) {
     case BENCH_ISSUE_NOTHING:
         return DB_OK;
@@ -101,8 +99,12 @@ PORT_FN int post_once(struct db_owner *owner, enum bench_issue_way way,
         return post_own_warp(owner, args, i, order, record);
     case BENCH_ISSUE_WARP:
         return post_warp(args, i, order, record);
+    case BENCH_ISSUE_PUT:
+        return db_put_value(args->qp, args->raddr, args->rkey, i + 1, &index);
+    case BENCH_ISSUE_PUT_SHARED:
+        return db_put_value_shared(args->qp, args->raddr, args->rkey, i + 1, &index);
     default:
-        return post_call(way, args, i, order, record);
+        return post_among(way, args, i, order, record);
     }
 }
 
@@ -168,9 +170,6 @@ PORT_FN void issue_way(const struct bench_issue_args *args, enum db_order order,
     case BENCH_ISSUE_STORE:
         issue_loop(args, BENCH_ISSUE_STORE, true, order, record);
         break;
-    case BENCH_ISSUE_CALL:
-        issue_loop(args, BENCH_ISSUE_CALL, true, order, record);
-        break;
     case BENCH_ISSUE_TICKET:
         issue_loop(args, BENCH_ISSUE_TICKET, true, order, record);
         break;
@@ -194,6 +193,10 @@ PORT_KERNEL(bench_issue, struct bench_issue_args, args)
         return;
     if (args->way == BENCH_ISSUE_NOTHING)
         issue_loop(args, BENCH_ISSUE_NOTHING, true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+    else if (args->way == BENCH_ISSUE_PUT)
+        issue_loop(args, BENCH_ISSUE_PUT, true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
+    else if (args->way == BENCH_ISSUE_PUT_SHARED)
+        issue_loop(args, BENCH_ISSUE_PUT_SHARED, true, DB_ORDER_NONE_UNSAFE, DB_WITH_RECORD);
     else if (args->way == BENCH_ISSUE_STORES)
         issue_ordered(args, BENCH_ISSUE_STORES, true);
     else if (args->way == BENCH_ISSUE_OWNER && args->inlined)

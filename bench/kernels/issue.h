@@ -19,7 +19,8 @@ enum bench_issue_way {
     BENCH_ISSUE_STORES,  /* the stores and releases of a post, of values that are all there */
     /* one put of 8 bytes */
     BENCH_ISSUE_OWNER, /* the thread owns the queue */
-    BENCH_ISSUE_CALL,  /* db_claim and db_publish, the queue's words in memory */
+    BENCH_ISSUE_PUT,   /* db_put_value(): the queue's words in memory, its own order and record */
+    BENCH_ISSUE_PUT_SHARED, /* db_put_value_shared() */
     BENCH_ISSUE_TICKET,
     BENCH_ISSUE_HANDOFF,
     BENCH_ISSUE_LOCK,

@@ -114,11 +114,11 @@ PORT_FN int post_shared(const struct bench_rate_args *args, enum bench_sharing s
             return status;
         build(&here, index, target, rkey, i, DB_SIGNALED);
         if (sharing == BENCH_LOCK)
-            db_publish_locked(qp, index, index + 1, order, record);
+            db_publish_locked(qp, &here, index, index + 1, order, record);
         else if (sharing == BENCH_HANDOFF)
-            db_publish_handoff(qp, index, 1, order, record);
+            db_publish_handoff(qp, &here, index, 1, order, record);
         else
-            status = db_publish_ticket(qp, index, index, index + 1, order, record);
+            status = db_publish_ticket(qp, &here, index, index, index + 1, order, record);
         if (status)
             return status;
     }
@@ -146,7 +146,7 @@ PORT_FN int post_warp(const struct bench_rate_args *args, enum db_order order,
         if (status)
             return status;
         build(&here, index, target, rkey, i, warp_flags());
-        status = db_publish_warp(qp, UINT32_MAX, first, order, record);
+        status = db_publish_warp(qp, &here, UINT32_MAX, first, order, record);
         if (status)
             return status;
     }

@@ -55,17 +55,17 @@ static int publish(const struct ex_config *config, struct db_qp *qp, uint64_t in
 
     switch (config->variant) {
     case EX_SHARED_LOCK:
-        db_publish_locked(qp, index, index + 1, order, record);
+        db_publish_locked(qp, qp, index, index + 1, order, record);
         return DB_OK;
     case EX_SHARED_HANDOFF:
     case EX_SHARED_HANDOFF_FLUSH:
-        db_publish_handoff(qp, index, 1, order, record);
+        db_publish_handoff(qp, qp, index, 1, order, record);
         return DB_OK;
     case EX_SHARED_NO_PUBLICATION_ORDER:
         db_publish(qp, index, index + 1, order, record);
         return DB_OK;
     default:
-        return db_publish_ticket(qp, index, index, index + 1, order, record);
+        return db_publish_ticket(qp, qp, index, index, index + 1, order, record);
     }
 }
 

@@ -104,7 +104,7 @@ static void post_alone(const struct ex_config *config, struct memory *memory)
 
     ex_check(db_claim_shared(qp, 1, &index) == DB_OK, "the claim succeeds");
     db_build_write_value(qp, index, DB_SIGNALED, BUS_TARGET + target * 8, 1, ADDEND + target);
-    ex_check(db_publish_ticket(qp, index, index, index + 1, (enum db_order)config->order,
+    ex_check(db_publish_ticket(qp, qp, index, index, index + 1, (enum db_order)config->order,
                                (enum db_record)config->record) == DB_OK,
              "the publication succeeds");
 }
@@ -131,7 +131,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         if (config->variant == EX_WARP_FENCE_BEFORE_BARRIER)
             status = publish_fence_first(qp, mask, first, config);
         else
-            status = db_publish_warp(qp, mask, first, (enum db_order)config->order,
+            status = db_publish_warp(qp, qp, mask, first, (enum db_order)config->order,
                                      (enum db_record)config->record);
         ex_check(status == DB_OK, "the publication succeeds");
         ex_step(1u << 8 | i << 16 | index << 32);

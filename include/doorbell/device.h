@@ -25,18 +25,28 @@
 /* ---- One owner ---- */
 
 /* Publishes what was built up to `end`, ordered as the queue's placement asks. */
+PORT_FN void db_owner_publish_safe(struct db_owner *owner, uint64_t last, uint64_t end)
+{
+    uint32_t order = owner->here.order, record = owner->here.with_record;
+    if (order == DB_ORDER_GPU && record == DB_WITH_RECORD)
+        db_owner_publish(owner, last, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    else if (order == DB_ORDER_GPU && record == DB_RECORD_EXCHANGED)
+        db_owner_publish(owner, last, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
+    else if (order == DB_ORDER_GPU)
+        db_owner_publish(owner, last, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    else if (record == DB_WITH_RECORD)
+        db_owner_publish(owner, last, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    else
+        db_owner_publish(owner, last, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+}
+
+/* The same by db_claim()'s caller. */
 PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 {
-    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
-        db_publish(qp, last, end, DB_ORDER_GPU, DB_WITH_RECORD);
-    else if (qp->order == DB_ORDER_GPU && qp->with_record == DB_RECORD_EXCHANGED)
-        db_publish(qp, last, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
-    else if (qp->order == DB_ORDER_GPU)
-        db_publish(qp, last, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
-    else if (qp->with_record == DB_WITH_RECORD)
-        db_publish(qp, last, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    else
-        db_publish(qp, last, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    db_owner_publish_safe(&owner, last, end);
+    db_owner_give(&owner);
 }
 
 /*
@@ -50,13 +60,15 @@ PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
                    uint32_t bytes, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return db_push_memory(qp, false, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
-    int status = db_claim(qp, 1, index);
-    if (status)
-        return status;
-    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    db_publish_safe(qp, *index, *index + 1);
+    if (!db_owner_claim_once(&owner, 1, index))
+        return owner.status;
+    db_build_write(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    db_owner_publish_safe(&owner, *index, *index + 1);
+    db_owner_give(&owner);
     return DB_OK;
 }
 
@@ -64,13 +76,15 @@ PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
 PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
                          uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return db_push_value(qp, false, raddr, rkey, value, index);
-    int status = db_claim(qp, 1, index);
-    if (status)
-        return status;
-    db_build_write_value(qp, *index, DB_SIGNALED, raddr, rkey, value);
-    db_publish_safe(qp, *index, *index + 1);
+    if (!db_owner_claim_once(&owner, 1, index))
+        return owner.status;
+    db_build_write_value(&owner.here, *index, DB_SIGNALED, raddr, rkey, value);
+    db_owner_publish_safe(&owner, *index, *index + 1);
+    db_owner_give(&owner);
     return DB_OK;
 }
 
@@ -79,17 +93,20 @@ PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
 PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const void *payload,
                           uint32_t bytes, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return bytes == 8 ? db_push_value(qp, false, raddr, rkey, port_ld_plain64(payload), index)
                           : DB_ERROR_INVALID;
     if (bytes > DB_MAX_INLINE)
         return DB_ERROR_INVALID;
     uint32_t blocks = db_inline_blocks(bytes);
-    int status = db_claim(qp, blocks, index);
-    if (status)
-        return status;
-    db_build_write_inline(qp, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload, bytes, 0);
-    db_publish_safe(qp, *index, *index + blocks);
+    if (!db_owner_claim_once(&owner, blocks, index))
+        return owner.status;
+    db_build_write_inline(&owner.here, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload,
+                          bytes, 0);
+    db_owner_publish_safe(&owner, *index, *index + blocks);
+    db_owner_give(&owner);
     return DB_OK;
 }
 
@@ -98,14 +115,16 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
 PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                        uint32_t lkey, uint32_t bytes, uint32_t imm, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return db_push_memory(qp, false, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey, bytes, imm,
                               index);
-    int status = db_claim(qp, 1, index);
-    if (status)
-        return status;
-    db_build_write_imm(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
-    db_publish_safe(qp, *index, *index + 1);
+    if (!db_owner_claim_once(&owner, 1, index))
+        return owner.status;
+    db_build_write_imm(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
+    db_owner_publish_safe(&owner, *index, *index + 1);
+    db_owner_give(&owner);
     return DB_OK;
 }
 
@@ -113,13 +132,15 @@ PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t
 PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
                    uint32_t bytes, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return db_push_memory(qp, false, DB_RING_GET, raddr, rkey, laddr, lkey, bytes, 0, index);
-    int status = db_claim(qp, 1, index);
-    if (status)
-        return status;
-    db_build_read(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    db_publish_safe(qp, *index, *index + 1);
+    if (!db_owner_claim_once(&owner, 1, index))
+        return owner.status;
+    db_build_read(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    db_owner_publish_safe(&owner, *index, *index + 1);
+    db_owner_give(&owner);
     return DB_OK;
 }
 
@@ -128,14 +149,16 @@ PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
 PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                          uint32_t lkey, uint64_t addend, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    struct db_owner owner;
+    db_owner_take(&owner, qp);
+    if (db_is_proxied(&owner.here))
         return db_push_memory(qp, false, DB_RING_FETCH_ADD, raddr, rkey, laddr, lkey, 8, addend,
                               index);
-    int status = db_claim(qp, 1, index);
-    if (status)
-        return status;
-    db_build_fetch_add(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
-    db_publish_safe(qp, *index, *index + 1);
+    if (!db_owner_claim_once(&owner, 1, index))
+        return owner.status;
+    db_build_fetch_add(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
+    db_owner_publish_safe(&owner, *index, *index + 1);
+    db_owner_give(&owner);
     return DB_OK;
 }
 

@@ -12,20 +12,21 @@
 /* ---- Shared by any number of threads, each posting for itself ---- */
 
 /* Publishes the one WQE of `blocks` blocks (1 to DB_MAX_WQE_BLOCKS) at `index`, in its turn and
- * ordered as the queue's placement asks. Returns DB_OK, or DB_ERROR_BROKEN when a predecessor never
- * published. */
-PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
+ * ordered as the queue's placement asks. Returns DB_OK, or
+ * DB_ERROR_BROKEN when a predecessor never published. */
+PORT_FN int db_publish_shared(struct db_qp *qp, const struct db_qp *here, uint64_t index,
+                              uint32_t blocks)
 {
     uint64_t end = index + blocks;
-    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_WITH_RECORD)
-        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITH_RECORD);
-    if (qp->order == DB_ORDER_GPU && qp->with_record == DB_RECORD_EXCHANGED)
-        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
-    if (qp->order == DB_ORDER_GPU)
-        return db_publish_ticket(qp, index, index, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
-    if (qp->with_record == DB_WITH_RECORD)
-        return db_publish_ticket(qp, index, index, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
-    return db_publish_ticket(qp, index, index, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+    if (here->order == DB_ORDER_GPU && here->with_record == DB_WITH_RECORD)
+        return db_publish_ticket(qp, here, index, index, end, DB_ORDER_GPU, DB_WITH_RECORD);
+    if (here->order == DB_ORDER_GPU && here->with_record == DB_RECORD_EXCHANGED)
+        return db_publish_ticket(qp, here, index, index, end, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
+    if (here->order == DB_ORDER_GPU)
+        return db_publish_ticket(qp, here, index, index, end, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    if (here->with_record == DB_WITH_RECORD)
+        return db_publish_ticket(qp, here, index, index, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    return db_publish_ticket(qp, here, index, index, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
 }
 
 /* As db_put(). A wait for room that times out leaves the queue broken (DB_ERROR_BROKEN): the blocks
@@ -33,28 +34,28 @@ PORT_FN int db_publish_shared(struct db_qp *qp, uint64_t index, uint32_t blocks)
 PORT_FN int db_put_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
                           uint32_t lkey, uint32_t bytes, uint64_t *index)
 {
-    if (db_is_proxied(qp))
-        return db_push_memory(qp, true, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
     const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_memory(qp, true, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
     db_build_write(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    return db_publish_shared(qp, *index, 1);
+    return db_publish_shared(qp, &here, *index, 1);
 }
 
 /* As db_put_value(), shared as db_put_shared(). */
 PORT_FN int db_put_value_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t value,
                                 uint64_t *index)
 {
-    if (db_is_proxied(qp))
-        return db_push_value(qp, true, raddr, rkey, value, index);
     const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_value(qp, true, raddr, rkey, value, index);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
     db_build_write_value(&here, *index, DB_SIGNALED, raddr, rkey, value);
-    return db_publish_shared(qp, *index, 1);
+    return db_publish_shared(qp, &here, *index, 1);
 }
 
 /* As db_wait(), by any number of threads at once. */
@@ -94,8 +95,8 @@ PORT_FN int db_claim_warp(struct db_qp *qp, uint32_t mask, uint64_t *first, uint
 }
 
 /* Publishes the blocks of all lanes of `mask` with one doorbell. */
-PORT_FN int db_publish_warp(struct db_qp *qp, uint32_t mask, uint64_t first, enum db_order order,
-                            enum db_record record)
+PORT_FN int db_publish_warp(struct db_qp *qp, const struct db_qp *here, uint32_t mask,
+                            uint64_t first, enum db_order order, enum db_record record)
 {
     unsigned leader = port_first_lane(mask);
     uint64_t end = first + port_count_lanes(mask);
@@ -104,7 +105,7 @@ PORT_FN int db_publish_warp(struct db_qp *qp, uint32_t mask, uint64_t first, enu
      * db_ring(), which is cumulative, to the device. */
     port_syncwarp(mask);
     if (port_lane() == leader)
-        status = db_publish_ticket(qp, first, end - 1, end, order, record);
+        status = db_publish_ticket(qp, here, first, end - 1, end, order, record);
     return (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
 }
 
@@ -113,17 +114,18 @@ PORT_FN int db_publish_warp(struct db_qp *qp, uint32_t mask, uint64_t first, enu
 PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
                         uint64_t laddr, uint32_t lkey, uint32_t bytes, uint64_t *index)
 {
-    if (db_is_proxied(qp))
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
         return db_push_put_warp(qp, mask, raddr, rkey, laddr, lkey, bytes, index);
     uint64_t first;
     int status = db_claim_warp(qp, mask, &first, index);
     if (status)
         return status;
-    db_build_write(qp, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    enum db_record record = (enum db_record)qp->with_record;
-    if (qp->order == DB_ORDER_GPU)
-        return db_publish_warp(qp, mask, first, DB_ORDER_GPU, record);
-    return db_publish_warp(qp, mask, first, DB_ORDER_SYSTEM, record);
+    db_build_write(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    enum db_record record = (enum db_record)here.with_record;
+    if (here.order == DB_ORDER_GPU)
+        return db_publish_warp(qp, &here, mask, first, DB_ORDER_GPU, record);
+    return db_publish_warp(qp, &here, mask, first, DB_ORDER_SYSTEM, record);
 }
 
 #endif

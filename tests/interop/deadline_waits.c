@@ -103,21 +103,21 @@ static void lock_and_room_under_it(struct db_queue *queue)
     ENDS_IN_TIME(db_claim_locked(qp, 1, &other), DB_ERROR_TIMEOUT);
     QUEUE_OK(db_queue_check(queue));
     db_build_nop(qp, index, DB_SIGNALED);
-    db_publish_locked(qp, index, index + 1, DB_ORDER_SYSTEM, record);
+    db_publish_locked(qp, qp, index, index + 1, DB_ORDER_SYSTEM, record);
     complete_all(queue, 1);
     ENDS_AT_ONCE(db_wait_shared(qp, index), DB_OK);
 
     for (uint32_t i = 0; i < DEPTH; i++) {
         ENDS_AT_ONCE(db_claim_locked(qp, 1, &index), DB_OK);
         db_build_nop(qp, index, DB_SIGNALED);
-        db_publish_locked(qp, index, index + 1, DB_ORDER_SYSTEM, record);
+        db_publish_locked(qp, qp, index, index + 1, DB_ORDER_SYSTEM, record);
     }
     ENDS_IN_TIME(db_claim_locked(qp, 1, &other), DB_ERROR_TIMEOUT);
     complete_all(queue, DEPTH);
     ENDS_AT_ONCE(db_claim_locked(qp, DEPTH, &index), DB_OK);
     for (uint32_t i = 0; i < DEPTH; i++)
         db_build_nop(qp, index + i, DB_SIGNALED);
-    db_publish_locked(qp, index + DEPTH - 1, index + DEPTH, DB_ORDER_SYSTEM, record);
+    db_publish_locked(qp, qp, index + DEPTH - 1, index + DEPTH, DB_ORDER_SYSTEM, record);
     complete_all(queue, DEPTH);
     ENDS_AT_ONCE(db_flush_shared(qp), DB_OK);
 }
@@ -137,7 +137,7 @@ static void expect_broken(struct db_queue *queue)
     ENDS_AT_ONCE(db_put_warp(qp, 1, 0, 1, 0, 1, 8, &index), DB_ERROR_BROKEN);
     ENDS_AT_ONCE(db_claim_warp(qp, 1, &first, &index), DB_ERROR_BROKEN);
     ENDS_AT_ONCE(db_claim_locked(qp, 1, &index), DB_ERROR_BROKEN);
-    ENDS_AT_ONCE(db_publish_shared(qp, DEPTH + 7, 1), DB_ERROR_BROKEN);
+    ENDS_AT_ONCE(db_publish_shared(qp, qp, DEPTH + 7, 1), DB_ERROR_BROKEN);
     ENDS_AT_ONCE(db_wait_shared(qp, 1u << 20), DB_ERROR_BROKEN);
     CHECK(db_queue_check(queue) != 0, "db_queue_check() finds nothing");
 
@@ -174,7 +174,7 @@ static void turn(struct db_queue *queue)
     ENDS_AT_ONCE(db_claim_shared(qp, 1, &stalled), DB_OK);
     ENDS_AT_ONCE(db_claim_shared(qp, 1, &index), DB_OK);
     db_build_nop(qp, index, DB_SIGNALED);
-    ENDS_IN_TIME(db_publish_shared(qp, index, 1), DB_ERROR_BROKEN);
+    ENDS_IN_TIME(db_publish_shared(qp, qp, index, 1), DB_ERROR_BROKEN);
     expect_broken(queue);
 
     /* Hand-off does not wait for its turn; the wait for the completion ends, and the predecessor
@@ -184,12 +184,12 @@ static void turn(struct db_queue *queue)
     ENDS_AT_ONCE(db_claim_shared(qp, 1, &stalled), DB_OK);
     ENDS_AT_ONCE(db_claim_shared(qp, 1, &index), DB_OK);
     db_build_nop(qp, index, DB_SIGNALED);
-    db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, record);
+    db_publish_handoff(qp, qp, index, 1, DB_ORDER_SYSTEM, record);
     complete_all(queue, 0);
     ENDS_IN_TIME(db_wait_shared(qp, index), DB_ERROR_TIMEOUT);
     QUEUE_OK(db_queue_check(queue));
     db_build_nop(qp, stalled, DB_SIGNALED);
-    db_publish_handoff(qp, stalled, 1, DB_ORDER_SYSTEM, record);
+    db_publish_handoff(qp, qp, stalled, 1, DB_ORDER_SYSTEM, record);
     complete_all(queue, 2);
     ENDS_AT_ONCE(db_wait_shared(qp, index), DB_OK);
 }

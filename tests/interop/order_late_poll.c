@@ -27,7 +27,7 @@ static void work(uint32_t count)
         CHECK(db_claim_shared(qp, n, &index) == DB_OK, "claim");
         for (uint32_t i = 0; i < n; i++)
             db_build_nop(qp, index + i, DB_SIGNALED);
-        CHECK(db_publish_ticket(qp, index, index + n - 1, index + n, DB_ORDER_SYSTEM,
+        CHECK(db_publish_ticket(qp, qp, index, index + n - 1, index + n, DB_ORDER_SYSTEM,
                                 DB_WITH_RECORD) == DB_OK,
               "publish");
         order_weak_leave();

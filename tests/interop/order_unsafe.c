@@ -63,7 +63,7 @@ PORT_FN void wrong_handoff(struct db_qp *qp, uint64_t index)
     if (port_add64_ordered(&qp->post.lock, 1) != 0)
         return;
     for (uint64_t came = 1;;) {
-        db_publish_marked(qp, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        db_publish_marked(qp, qp, DB_ORDER_SYSTEM, DB_WITH_RECORD);
         uint64_t now = port_cas64_ordered(&qp->post.lock, came, 0);
         if (now == came)
             return;

@@ -44,7 +44,7 @@ PORT_FN int publish_all(struct db_qp *qp, enum share_way way, uint64_t first, ui
     if (way != SHARE_HANDOFF)
         return share_publish_row(qp, way, first, end - 1, end, DB_ORDER_SYSTEM);
     for (uint64_t index = end; index-- > first;)
-        db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        db_publish_handoff(qp, qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     return DB_OK;
 }
 

@@ -24,7 +24,7 @@ PORT_FN int reserve_publish(struct db_qp *qp, enum share_way way, uint64_t first
     if (way != SHARE_HANDOFF)
         return share_publish_row(qp, way, first, end - 1, end, DB_ORDER_SYSTEM);
     for (uint64_t index = first; index < end; index++)
-        db_publish_handoff(qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        db_publish_handoff(qp, qp, index, 1, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     return DB_OK;
 }
 
@@ -120,7 +120,7 @@ PORT_KERNEL(lanes_reserve, struct lanes_args, args)
         if (index - first != port_lane() - port_first_lane(mask))
             share_fail(args->failure, "block of this lane", lap, (int64_t)(index - first));
         db_build_nop(qp, index, DB_SIGNALED);
-        status = db_publish_warp(qp, mask, first, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        status = db_publish_warp(qp, qp, mask, first, DB_ORDER_SYSTEM, DB_WITH_RECORD);
         if (!status)
             status = db_wait_shared(qp, index);
         if (status)

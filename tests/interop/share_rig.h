@@ -190,7 +190,7 @@ PORT_FN int share_post_block(struct db_qp *qp, const struct share_op *op, enum d
         port_syncthreads();
         if (thread == 0 && said->status == DB_OK)
             said->status =
-                db_publish_ticket(qp, first, first + n - 1, first + n, order, share_record(qp));
+                db_publish_ticket(qp, qp, first, first + n - 1, first + n, order, share_record(qp));
         port_syncthreads();
         int status = (int)said->status;
         port_syncthreads();
@@ -218,9 +218,9 @@ PORT_FN int share_publish_row(struct db_qp *qp, enum share_way way, uint64_t fir
     if (way == SHARE_PRIVATE)
         db_publish(qp, last, end, order, share_record(qp));
     else if (way == SHARE_LOCKED)
-        db_publish_locked(qp, last, end, order, share_record(qp));
+        db_publish_locked(qp, qp, last, end, order, share_record(qp));
     else
-        return db_publish_ticket(qp, first, last, end, order, share_record(qp));
+        return db_publish_ticket(qp, qp, first, last, end, order, share_record(qp));
     return DB_OK;
 }
 
@@ -230,7 +230,7 @@ PORT_FN int share_publish(struct db_qp *qp, enum share_way way, uint32_t blocks,
 {
     if (way != SHARE_HANDOFF)
         return share_publish_row(qp, way, index, index, index + blocks, order);
-    db_publish_handoff(qp, index, blocks, order, share_record(qp));
+    db_publish_handoff(qp, qp, index, blocks, order, share_record(qp));
     return DB_OK;
 }
 
@@ -242,7 +242,7 @@ PORT_FN int share_post_warp(struct db_qp *qp, uint32_t mask, const struct share_
     if (status)
         return status;
     share_build(qp, *index, op);
-    return db_publish_warp(qp, mask, first, order, share_record(qp));
+    return db_publish_warp(qp, qp, mask, first, order, share_record(qp));
 }
 
 /* Posts one operation of each thread. All threads of a group must call; `*index` is the calling

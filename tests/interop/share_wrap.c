@@ -36,7 +36,7 @@ PORT_FN int wrap_put(const struct share_end *end, enum share_way way, uint64_t r
         if (status)
             return status;
         db_build_write_value(qp, *index, DB_SIGNALED, raddr, end->rkey, value);
-        return db_publish_warp(qp, mask, first, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+        return db_publish_warp(qp, qp, mask, first, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     }
     int status = share_claim(qp, way, 1, index);
     if (status)

@@ -57,27 +57,30 @@ PORT_KERNEL(path_owner_warp, struct owner_args, args)
     PORT_KERNEL(kernel, struct path_args, args)                                                    \
     {                                                                                              \
         struct db_qp *qp = args->qp;                                                               \
+        const struct db_qp here = db_qp_constants(qp);                                             \
         uint64_t index = *args->index;                                                             \
-        db_build_write_value(qp, index, DB_SIGNALED, args->raddr, args->rkey, 7);                  \
+        db_build_write_value(&here, index, DB_SIGNALED, args->raddr, args->rkey, 7);               \
         publication;                                                                               \
     }
 
 SHARED_PATH(path_publish, db_publish(qp, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
-SHARED_PATH(path_locked, db_publish_locked(qp, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
+SHARED_PATH(path_locked,
+            db_publish_locked(qp, &here, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
 SHARED_PATH(path_ticket,
-            db_publish_ticket(qp, index, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
-SHARED_PATH(path_ticket_exchanged,
-            db_publish_ticket(qp, index, index, index + 1, DB_ORDER_GPU, DB_RECORD_EXCHANGED))
-SHARED_PATH(path_handoff, db_publish_handoff(qp, index, 1, DB_ORDER_GPU, DB_WITH_RECORD))
+            db_publish_ticket(qp, &here, index, index, index + 1, DB_ORDER_GPU, DB_WITH_RECORD))
+SHARED_PATH(path_ticket_exchanged, db_publish_ticket(qp, &here, index, index, index + 1,
+                                                     DB_ORDER_GPU, DB_RECORD_EXCHANGED))
+SHARED_PATH(path_handoff, db_publish_handoff(qp, &here, index, 1, DB_ORDER_GPU, DB_WITH_RECORD))
 
 PORT_KERNEL_DECLARE(path_publish_warp);
 PORT_KERNEL(path_publish_warp, struct path_args, args)
 {
     struct db_qp *qp = args->qp;
+    const struct db_qp here = db_qp_constants(qp);
     uint64_t first = *args->index;
-    db_build_write(qp, first + port_lane(), DB_SIGNALED, args->raddr, args->rkey, args->laddr,
+    db_build_write(&here, first + port_lane(), DB_SIGNALED, args->raddr, args->rkey, args->laddr,
                    args->lkey, 8);
-    db_publish_warp(qp, UINT32_MAX, first, DB_ORDER_GPU, DB_WITH_RECORD);
+    db_publish_warp(qp, &here, UINT32_MAX, first, DB_ORDER_GPU, DB_WITH_RECORD);
 }
 
 /* ---- The calls of device.h, which know neither order nor record before they run ---- */

@@ -46,7 +46,7 @@ found
 $3"
 }
 
-loads='^ld' others='^[^l]' scoped='^[^s]|^st\.[^g]' # without the plain stores of results
+loads='^ld.*(gpu|sys)' others='^[^l]' scoped='^[^s]|^st\.[^g]' # without the plain stores of results
 
 # expect ARCH KERNEL PATTERN INSTRUCTION...: those that match are exactly these, in this order of the text,
 # which is that of the run where the compiler moves no part behind another.
@@ -87,7 +87,7 @@ for arch in 80 90 100; do
     "$nvcc" -std=c++17 -Werror all-warnings -I"$here/../../include" -ptx -arch="compute_$arch" \
         -o "$work/$arch.ptx" "$here/ptx_paths.cu"
     # A fence in one direction where the architecture has one.
-    release=fence.release acquire=fence.acquire
+    release=fence.release acquire=fence.acquire both=fence.acq_rel
     if [ $arch -lt 90 ]; then
         release=fence.acq_rel acquire=fence.acq_rel
     fi
@@ -111,24 +111,38 @@ for arch in 80 90 100; do
 
     # Queues in memory. A hand-off has a release before its mark; then whoever rings publishes.
     post="$release.gpu $record $release.gpu $bell $word"
+    ticket="$both.gpu $record $release.gpu $bell $word"
     expect $arch path_publish "$others" $wqe $post
     expect $arch path_locked "$others" $wqe $post $freed
-    expect $arch path_ticket "$others" $wqe $post
-    expect $arch path_ticket_exchanged "$others" $wqe $release.gpu $exchange $bell $word
+    expect $arch path_ticket "$others" $wqe $ticket
+    expect $arch path_ticket_exchanged "$others" $wqe $both.gpu $exchange $bell $word
     expect_made_of_answer $arch path_ticket_exchanged $bell
     expect_made_of_answer $arch path_ticket_exchanged $word
-    expect $arch path_publish_warp "$others" $wqe bar.warp.sync $post
+    expect $arch path_publish_warp "$others" $wqe bar.warp.sync $ticket
     expect $arch path_handoff "$others" $wqe $release.gpu st.relaxed.gpu.global.u32 \
         atom.acq_rel.gpu.global.add.u64 $post atom.acq_rel.gpu.global.cas.b64
-    expect $arch path_handoff "$loads" ld.relaxed.gpu.global.u64 ld.acquire.gpu.global.u32
+    # The first mark's load and the next one's may be one instruction or two.
+    compare "sm_$arch path_handoff" "$(printf '%s\n' ld.relaxed.gpu.global.u64 ld.acquire.gpu.global.u32)" \
+        "$(instructions $arch path_handoff | grep -E "$loads" | uniq)"
 
     # device.h's calls have all five orders, of which one runs.
-    for path in path_put path_put_inline path_put_shared; do
-        expect $arch $path 'v[24]' $wqe
+    for path in path_put path_put_inline; do
+        expect $arch $path '^st.*v[24]' $wqe
         expect_posts $arch $path "$release.gpu $record $release.gpu $bell" "$release.gpu $bell" \
             "$release.gpu $exchange $bell" \
             "$release.sys $record $release.sys $bell" "$release.sys $bell"
     done
+    # A shared one acquires the room that it found, here in front of the first way, and then the turn.
+    expect $arch path_put_shared '^st.*v[24]' $wqe
+    room=''
+    if [ $arch -ge 90 ]; then
+        room="$acquire.gpu "
+    fi
+    expect_posts $arch path_put_shared "$room$both.gpu $record $release.gpu $bell" "$both.gpu $bell" \
+        "$both.gpu $exchange $bell" \
+        "$both.sys $record $release.sys $bell" "$both.sys $bell"
+    instructions $arch path_put_shared | grep -B1 'add.u64' | grep -q "^ld.relaxed.gpu.global.u64" ||
+        fail "sm_$arch path_put_shared: what is complete is not asked for before the claim"
 
     # A look at a CQ acquires the CQE and fences nothing but what completed before an error, which it
     # then tells; the consumer's count follows.

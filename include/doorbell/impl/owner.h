@@ -51,29 +51,25 @@ PORT_FN void db_owner_take(struct db_owner *owner, struct db_qp *qp)
 {
     owner->qp = qp;
     owner->here = db_qp_constants(qp);
-    struct db_published published = db_published(qp, PORT_RELAXED);
+    struct db_published published =
+        db_published_unpack(port_ld64(&qp->post.published, PORT_RELAXED, PORT_THREAD));
     owner->published = published.end;
     owner->last = published.last;
-    owner->claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
-    owner->consumed = port_ld64(&qp->done.consumed, PORT_RELAXED, PORT_GPU);
+    owner->claimed = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_THREAD);
+    owner->consumed = port_ld64(&qp->done.consumed, PORT_RELAXED, PORT_THREAD);
     owner->status = DB_OK;
-    uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
-    if (completed == 0)
-        db_owner_advance(owner, 0);
-    else
-        db_owner_complete(owner, completed - 1);
+    db_owner_complete(owner, port_ld64(&qp->done.completed, PORT_RELAXED, PORT_THREAD) - 1);
 }
 
 /* Gives the queue back, for the calls of device.h and for the host. One lane of a warp calls. */
 PORT_FN void db_owner_give(const struct db_owner *owner)
 {
     struct db_qp *qp = owner->qp;
-    port_st64(&qp->post.claimed, owner->claimed, PORT_RELAXED, PORT_GPU);
-    if (owner->published != 0)
-        port_st64(&qp->post.published, db_published_pack(owner->last, owner->published),
-                  PORT_RELAXED, PORT_GPU);
-    port_st64(&qp->done.consumed, owner->consumed, PORT_RELAXED, PORT_GPU);
-    port_st64(&qp->done.completed, owner->completed, PORT_RELAXED, PORT_GPU);
+    port_st64(&qp->post.claimed, owner->claimed, PORT_RELAXED, PORT_THREAD);
+    port_st64(&qp->post.published, db_published_pack(owner->last, owner->published), PORT_RELAXED,
+              PORT_THREAD);
+    port_st64(&qp->done.consumed, owner->consumed, PORT_RELAXED, PORT_THREAD);
+    port_st64(&qp->done.completed, owner->completed, PORT_RELAXED, PORT_THREAD);
 }
 
 /* ---- Completing ---- */
@@ -190,6 +186,24 @@ PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *i
     *index = owner->claimed;
     if (PORT_UNLIKELY(owner->room < blocks) && !db_owner_wait_room(owner, blocks))
         return false;
+    owner->claimed += blocks;
+    owner->room -= blocks;
+    return true;
+}
+
+/* The same for who takes the queue for one post: what a wait for room found is in the queue, so it
+ * must not be given back when this says no. */
+PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64_t *index)
+{
+    if (PORT_UNLIKELY(owner->room < blocks)) {
+        owner->status = blocks > owner->here.depth
+                            ? DB_ERROR_INVALID
+                            : db_poll_for_room(owner->qp, owner->claimed + blocks, false);
+        if (owner->status)
+            return false;
+        db_owner_take(owner, owner->qp);
+    }
+    *index = owner->claimed;
     owner->claimed += blocks;
     owner->room -= blocks;
     return true;

@@ -26,16 +26,20 @@
 #include <stdint.h>
 
 /* Who must see an ordered access. GPU scope reaches the GPU's L2 (so everything that reads GPU
- * memory through it, a NIC included); system scope reaches host memory as well. */
+ * memory through it, a NIC included); system scope reaches host memory as well. Thread scope is of
+ * relaxed loads and stores of 64-bit words that are the calling thread's alone, until a release
+ * hands them on and an acquire takes them: a GPU answers them from the SM's own cache. */
 enum port_scope {
     PORT_GPU,
     PORT_SYSTEM,
+    PORT_THREAD,
 };
 
 enum port_order {
     PORT_RELAXED,
     PORT_ACQUIRE,
     PORT_RELEASE,
+    PORT_ACQUIRE_RELEASE, /* of fences: an acquire, and a release behind it, that wait together */
 };
 
 /* A deadline that never passes; for tests of the wait itself and for waits bounded elsewhere. */

@@ -18,6 +18,9 @@
  * path's instructions follow each other. */
 #define PORT_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* What does not change while anybody posts. */
+#define port_constant(from) (from)
+
 /* Written before a loop whose iterations are independent: several are worked on at once. */
 #define PORT_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
@@ -135,12 +138,28 @@ PORT_FN void port_fence(enum port_order order, enum port_scope scope)
 {
     (void)scope;
 #ifdef PORT_TSAN
-    if (order == PORT_RELEASE)
-        __atomic_fetch_add(&port_cpu_fence_word, 1, __ATOMIC_ACQ_REL);
-    else
+    if (order == PORT_ACQUIRE)
         PORT_TSAN_ACQUIRE();
+    else
+        __atomic_fetch_add(&port_cpu_fence_word, 1, __ATOMIC_ACQ_REL);
 #else
-    __atomic_thread_fence(order == PORT_RELEASE ? __ATOMIC_RELEASE : __ATOMIC_ACQUIRE);
+    __atomic_thread_fence(order == PORT_RELEASE   ? __ATOMIC_RELEASE
+                          : order == PORT_ACQUIRE ? __ATOMIC_ACQUIRE
+                                                  : __ATOMIC_ACQ_REL);
+#endif
+}
+
+/* Acquires what `found` stands for, which a relaxed load of `word` found. Returns that, or what is
+ * found now. */
+PORT_FN uint64_t port_acquire64(const uint64_t *word, uint64_t found, enum port_scope scope)
+{
+#ifdef PORT_TSAN
+    (void)found;
+    return port_ld64(word, PORT_ACQUIRE, scope);
+#else
+    (void)word;
+    port_fence(PORT_ACQUIRE, scope);
+    return found;
 #endif
 }
 

@@ -30,6 +30,7 @@
     (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
 #define PORT_CUDA_RELEASE "release"
 #define PORT_CUDA_ACQUIRE "acquire"
+#define PORT_CUDA_ACQUIRE_WAITS_FOR_LOADS
 #else
 #define PORT_CUDA_RELEASE "acq_rel"
 #define PORT_CUDA_ACQUIRE "acq_rel"
@@ -57,6 +58,24 @@ PORT_FN uint32_t port_be_mid16(uint32_t value, uint32_t last)
     return __byte_perm(value, 0, 0x4015) | last << 24;
 }
 
+/* What does not change while anybody posts, of 8 or 16 bytes and aligned so. Strong, at the scope
+ * that the SM's own cache answers: ptxas fetches a weak one late, or again, behind what empties
+ * that cache. Not volatile: one that nobody uses is not fetched. */
+template <typename Constant> PORT_FN Constant port_constant(const Constant &from)
+{
+    static_assert(sizeof(Constant) == 8 || sizeof(Constant) == 16, "one load");
+    uint64_t part[2];
+    Constant constant;
+    if (sizeof(Constant) == 16)
+        asm("ld.relaxed.cta.global.v2.u64 {%0, %1}, [%2];"
+            : "=l"(part[0]), "=l"(part[1])
+            : "l"(port_cuda_global(&from)));
+    else
+        asm("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(part[0]) : "l"(port_cuda_global(&from)));
+    memcpy(&constant, part, sizeof(constant));
+    return constant;
+}
+
 PORT_FN uint32_t port_ld32(const uint32_t *word, enum port_order order, enum port_scope scope)
 {
     uint64_t from = port_cuda_global(word);
@@ -76,7 +95,9 @@ PORT_FN uint64_t port_ld64(const uint64_t *word, enum port_order order, enum por
 {
     uint64_t from = port_cuda_global(word);
     uint64_t value;
-    if (order == PORT_RELAXED && scope == PORT_GPU)
+    if (order == PORT_RELAXED && scope == PORT_THREAD)
+        asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(value) : "l"(from));
+    else if (order == PORT_RELAXED && scope == PORT_GPU)
         asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from));
     else if (order == PORT_RELAXED)
         asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from));
@@ -103,7 +124,9 @@ PORT_FN void port_st32(uint32_t *word, uint32_t value, enum port_order order, en
 PORT_FN void port_st64(uint64_t *word, uint64_t value, enum port_order order, enum port_scope scope)
 {
     uint64_t to = port_cuda_global(word);
-    if (order == PORT_RELAXED && scope == PORT_GPU)
+    if (order == PORT_RELAXED && scope == PORT_THREAD)
+        asm volatile("st.relaxed.cta.global.u64 [%0], %1;" ::"l"(to), "l"(value));
+    else if (order == PORT_RELAXED && scope == PORT_GPU)
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value));
     else if (order == PORT_RELAXED)
         asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value));
@@ -156,7 +179,11 @@ PORT_FN uint64_t port_ld_plain64(const void *from)
  * loads after earlier ones. */
 PORT_FN void port_fence(enum port_order order, enum port_scope scope)
 {
-    if (order == PORT_RELEASE && scope == PORT_GPU)
+    if (order == PORT_ACQUIRE_RELEASE && scope == PORT_GPU)
+        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    else if (order == PORT_ACQUIRE_RELEASE)
+        asm volatile("fence.acq_rel.sys;" ::: "memory");
+    else if (order == PORT_RELEASE && scope == PORT_GPU)
         asm volatile("fence." PORT_CUDA_RELEASE ".gpu;" ::: "memory");
     else if (order == PORT_RELEASE)
         asm volatile("fence." PORT_CUDA_RELEASE ".sys;" ::: "memory");
@@ -164,6 +191,21 @@ PORT_FN void port_fence(enum port_order order, enum port_scope scope)
         asm volatile("fence." PORT_CUDA_ACQUIRE ".gpu;" ::: "memory");
     else
         asm volatile("fence." PORT_CUDA_ACQUIRE ".sys;" ::: "memory");
+}
+
+/* Acquires what `found` stands for, which a relaxed load of `word` found. Returns that, or what is
+ * found now: an acquire fence waits for the loads and atomics that are under way, all at once, and
+ * for nothing else; but where fences have two directions it is dearer than one load more. */
+PORT_FN uint64_t port_acquire64(const uint64_t *word, uint64_t found, enum port_scope scope)
+{
+#ifdef PORT_CUDA_ACQUIRE_WAITS_FOR_LOADS
+    (void)word;
+    port_fence(PORT_ACQUIRE, scope);
+    return found;
+#else
+    (void)found;
+    return port_ld64(word, PORT_ACQUIRE, scope);
+#endif
 }
 
 /* The atomics work in the L2, at GPU scope: no other agent updates a word that they update. They

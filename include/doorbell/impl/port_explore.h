@@ -19,6 +19,9 @@
 
 #define PORT_UNLIKELY(condition) (condition)
 
+/* What does not change while anybody posts. */
+#define port_constant(from) (from)
+
 enum port_op_kind {
     PORT_OP_LOAD,
     PORT_OP_STORE,
@@ -43,7 +46,8 @@ struct port_site {
     unsigned line;
 };
 
-/* One operation of one thread. Atomics that are ordered have both `acquire` and `release`. */
+/* One operation of one thread. Atomics that are ordered, and fences in both directions, have both
+ * `acquire` and `release`. */
 struct port_op {
     struct port_site site;
     enum port_op_kind kind;
@@ -96,8 +100,8 @@ PORT_FN void port_explore_fence(struct port_site site, enum port_order order, en
 {
     port_explore((struct port_op){.site = site,
                                   .kind = PORT_OP_FENCE,
-                                  .acquire = order == PORT_ACQUIRE,
-                                  .release = order == PORT_RELEASE,
+                                  .acquire = order != PORT_RELEASE,
+                                  .release = order != PORT_ACQUIRE,
                                   .system = scope == PORT_SYSTEM,
                                   .is_ordering = true});
 }
@@ -142,6 +146,7 @@ PORT_FN uint64_t port_explore_plain(struct port_site site, enum port_op_kind kin
 #define port_st16_shared(to, lo, hi)        port_st16(to, lo, hi)
 #define port_st16_shared_if(so, to, lo, hi) ((so) ? port_st16_shared(to, lo, hi) : (void)0)
 #define port_fence(order, scope)            port_explore_fence(PORT_SITE, order, scope)
+#define port_acquire64(word, found, scope)  (port_fence(PORT_ACQUIRE, scope), found)
 #define port_doorbell(reg, value)                                                                  \
     ((void)port_explore_plain(PORT_SITE, PORT_OP_DOORBELL, reg, value, 0, 0))
 #define port_pause() ((void)port_explore_plain(PORT_SITE, PORT_OP_PAUSE, NULL, 0, 0, 0))

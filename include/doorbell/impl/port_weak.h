@@ -77,7 +77,7 @@ PORT_FN void port_weak_st16(void *to, uint64_t lo, uint64_t hi)
 
 PORT_FN void port_weak_fence(enum port_order order, enum port_scope scope)
 {
-    if (order == PORT_RELEASE)
+    if (order != PORT_ACQUIRE)
         port_weak_release(scope);
     port_fence(order, scope);
 }

@@ -23,6 +23,15 @@ PORT_FN void db_release(enum db_order order)
         port_fence(PORT_RELEASE, PORT_SYSTEM);
 }
 
+/* The same with an acquire before it, for what relaxed loads have found. */
+PORT_FN void db_acquire_release(enum db_order order)
+{
+    if (order == DB_ORDER_GPU)
+        port_fence(PORT_ACQUIRE_RELEASE, PORT_GPU);
+    else if (order == DB_ORDER_SYSTEM)
+        port_fence(PORT_ACQUIRE_RELEASE, PORT_SYSTEM);
+}
+
 /*
  * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
  * literal: true when a release of this thread already covers every WQE below `end`. Returns 0.
@@ -109,17 +118,19 @@ PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
  * error. */
 PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
 {
-    uint64_t first = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU);
+    uint64_t first = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_THREAD);
+    uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_THREAD);
+    uint32_t depth = db_qp_constants(qp).depth;
     uint64_t end = first + blocks;
     *index = first;
-    if (PORT_UNLIKELY(end > port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU) + qp->depth)) {
-        if (blocks > qp->depth)
+    if (PORT_UNLIKELY(end > completed + depth)) {
+        if (blocks > depth)
             return DB_ERROR_INVALID;
         int status = db_wait_room(qp, end, false);
         if (status)
             return status;
     }
-    port_st64(&qp->post.claimed, end, PORT_RELAXED, PORT_GPU);
+    port_st64(&qp->post.claimed, end, PORT_RELAXED, PORT_THREAD);
     return DB_OK;
 }
 
@@ -127,7 +138,8 @@ PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
 PORT_FN void db_publish(struct db_qp *qp, uint64_t last, uint64_t end, enum db_order order,
                         enum db_record record)
 {
-    db_ring(qp, end, order, record, false);
+    const struct db_qp here = db_qp_constants(qp);
+    db_ring(&here, end, order, record, false);
     port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
 }
 
