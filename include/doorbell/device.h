@@ -46,7 +46,7 @@ PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
     struct db_owner owner;
     db_owner_take(&owner, qp);
     db_owner_publish_safe(&owner, last, end);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
 }
 
 /*
@@ -63,12 +63,13 @@ PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return db_push_memory(qp, false, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
+        return db_push_memory(qp, owner.here.ring, false, DB_RING_PUT, raddr, rkey, laddr, lkey,
+                              bytes, 0, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
     db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 
@@ -79,12 +80,12 @@ PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return db_push_value(qp, false, raddr, rkey, value, index);
+        return db_push_value(qp, owner.here.ring, false, raddr, rkey, value, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write_value(&owner.here, *index, DB_SIGNALED, raddr, rkey, value);
     db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 
@@ -96,7 +97,8 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return bytes == 8 ? db_push_value(qp, false, raddr, rkey, port_ld_plain64(payload), index)
+        return bytes == 8 ? db_push_value(qp, owner.here.ring, false, raddr, rkey,
+                                          port_ld_plain64(payload), index)
                           : DB_ERROR_INVALID;
     if (bytes > DB_MAX_INLINE)
         return DB_ERROR_INVALID;
@@ -106,7 +108,7 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
     db_build_write_inline(&owner.here, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload,
                           bytes, 0);
     db_owner_publish_safe(&owner, *index, *index + blocks);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 
@@ -118,13 +120,13 @@ PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return db_push_memory(qp, false, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey, bytes, imm,
-                              index);
+        return db_push_memory(qp, owner.here.ring, false, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey,
+                              bytes, imm, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write_imm(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
     db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 
@@ -135,12 +137,13 @@ PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return db_push_memory(qp, false, DB_RING_GET, raddr, rkey, laddr, lkey, bytes, 0, index);
+        return db_push_memory(qp, owner.here.ring, false, DB_RING_GET, raddr, rkey, laddr, lkey,
+                              bytes, 0, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_read(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
     db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 
@@ -152,13 +155,13 @@ PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
     struct db_owner owner;
     db_owner_take(&owner, qp);
     if (db_is_proxied(&owner.here))
-        return db_push_memory(qp, false, DB_RING_FETCH_ADD, raddr, rkey, laddr, lkey, 8, addend,
-                              index);
+        return db_push_memory(qp, owner.here.ring, false, DB_RING_FETCH_ADD, raddr, rkey, laddr,
+                              lkey, 8, addend, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_fetch_add(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
     db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give(&owner);
+    db_owner_give_posts(&owner);
     return DB_OK;
 }
 

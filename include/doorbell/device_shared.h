@@ -36,7 +36,8 @@ PORT_FN int db_put_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint6
 {
     const struct db_qp here = db_qp_constants(qp);
     if (db_is_proxied(&here))
-        return db_push_memory(qp, true, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0, index);
+        return db_push_memory(qp, here.ring, true, DB_RING_PUT, raddr, rkey, laddr, lkey, bytes, 0,
+                              index);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
@@ -50,7 +51,7 @@ PORT_FN int db_put_value_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey,
 {
     const struct db_qp here = db_qp_constants(qp);
     if (db_is_proxied(&here))
-        return db_push_value(qp, true, raddr, rkey, value, index);
+        return db_push_value(qp, here.ring, true, raddr, rkey, value, index);
     int status = db_claim_shared(qp, 1, index);
     if (status)
         return status;
@@ -116,7 +117,7 @@ PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_
 {
     const struct db_qp here = db_qp_constants(qp);
     if (db_is_proxied(&here))
-        return db_push_put_warp(qp, mask, raddr, rkey, laddr, lkey, bytes, index);
+        return db_push_put_warp(qp, here.ring, mask, raddr, rkey, laddr, lkey, bytes, index);
     uint64_t first;
     int status = db_claim_warp(qp, mask, &first, index);
     if (status)

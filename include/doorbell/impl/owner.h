@@ -61,13 +61,20 @@ PORT_FN void db_owner_take(struct db_owner *owner, struct db_qp *qp)
     db_owner_complete(owner, port_ld64(&qp->done.completed, PORT_RELAXED, PORT_THREAD) - 1);
 }
 
-/* Gives the queue back, for the calls of device.h and for the host. One lane of a warp calls. */
-PORT_FN void db_owner_give(const struct db_owner *owner)
+/* Gives back a queue that was posted to, and polled no further than it was. */
+PORT_FN void db_owner_give_posts(const struct db_owner *owner)
 {
     struct db_qp *qp = owner->qp;
     port_st64(&qp->post.claimed, owner->claimed, PORT_RELAXED, PORT_THREAD);
     port_st64(&qp->post.published, db_published_pack(owner->last, owner->published), PORT_RELAXED,
               PORT_THREAD);
+}
+
+/* Gives the queue back, for the calls of device.h and for the host. One lane of a warp calls. */
+PORT_FN void db_owner_give(const struct db_owner *owner)
+{
+    struct db_qp *qp = owner->qp;
+    db_owner_give_posts(owner);
     port_st64(&qp->done.consumed, owner->consumed, PORT_RELAXED, PORT_THREAD);
     port_st64(&qp->done.completed, owner->completed, PORT_RELAXED, PORT_THREAD);
 }
@@ -191,8 +198,8 @@ PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *i
     return true;
 }
 
-/* The same for who takes the queue for one post: what a wait for room found is in the queue, so it
- * must not be given back when this says no. */
+/* The same for who takes the queue for one post, and gives that back by db_owner_give_posts(): what
+ * a wait for room found is in the queue already. */
 PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {
     if (PORT_UNLIKELY(owner->room < blocks)) {

@@ -124,6 +124,12 @@ PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
         port_st16_shared(to, lo, hi);
 }
 
+/* A count in plain memory that the calling thread alone reads and writes. */
+PORT_FN uint64_t port_ld_own64(const uint64_t *count)
+{
+    return *count;
+}
+
 /* 8 bytes of plain memory at any address. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

@@ -162,6 +162,13 @@ PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
                  "l"(lo), "l"(hi), "r"((uint32_t)so));
 }
 
+/* A count in plain memory that the calling thread alone reads and writes. Looked up here: a plain
+ * load is one that ptxas may put off. */
+PORT_FN uint64_t port_ld_own64(const uint64_t *count)
+{
+    return port_ld64(count, PORT_RELAXED, PORT_THREAD);
+}
+
 /* 8 bytes of plain memory at any address; two loads when it is a multiple of 4. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

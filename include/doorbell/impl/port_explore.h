@@ -176,6 +176,12 @@ PORT_FN uint32_t port_bswap32(uint32_t value)
     return __builtin_bswap32(value);
 }
 
+/* A count in plain memory that the calling thread alone reads and writes. */
+PORT_FN uint64_t port_ld_own64(const uint64_t *count)
+{
+    return *count;
+}
+
 /* Plain memory is constant while an exploration runs. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

@@ -56,63 +56,73 @@ PORT_FN int db_push_steps(struct db_ring *ring, bool has_operand, struct db_desc
                        : db_ring_push(ring, &ring->own, operation, steps, index);
 }
 
-/* As the ring's producers and its protocol ask; `payload` is a literal, DB_RING_PAYLOAD or 0. */
-PORT_FN int db_push_any(struct db_ring *ring, bool has_operand, struct db_descriptor operand,
-                        struct db_descriptor operation, uint32_t payload, uint64_t *index)
+/* As the ring's producers and its protocol ask; `here` is the ring as it was taken, `payload` a
+ * literal, DB_RING_PAYLOAD or 0. */
+PORT_FN int db_push_any(struct db_ring *ring, struct db_ring *here, bool has_operand,
+                        struct db_descriptor operand, struct db_descriptor operation,
+                        uint32_t payload, uint64_t *index)
 {
-    if (ring->producers == DB_ONE_PRODUCER)
-        return db_push_steps(ring, has_operand, operand, operation, DB_RING_TUNED | payload, index);
-    if (ring->baseline)
-        return db_push_steps(ring, has_operand, operand, operation, DB_RING_BASELINE, index);
-    return db_push_steps(ring, has_operand, operand, operation, DB_RING_SHARED | payload, index);
+    if (here->producers == DB_ONE_PRODUCER) {
+        int status =
+            db_push_steps(here, has_operand, operand, operation, DB_RING_TUNED | payload, index);
+        db_ring_give(ring, here);
+        return status;
+    }
+    if (here->baseline)
+        return db_push_steps(here, has_operand, operand, operation, DB_RING_BASELINE, index);
+    return db_push_steps(here, has_operand, operand, operation, DB_RING_SHARED | payload, index);
 }
 
 /*
- * An operation on memory of both sides. `op` and `shared` are literals; DB_RING_PUT_IMM and
- * DB_RING_FETCH_ADD take `operand`. DB_ERROR_INVALID: keys, addresses or a size that no descriptor
- * can name, or a shared call on a ring of one producer.
+ * An operation on memory of both sides, on the queue's ring. `op` and `shared` are literals;
+ * DB_RING_PUT_IMM and DB_RING_FETCH_ADD take `operand`. DB_ERROR_INVALID: keys, addresses or a size
+ * that no descriptor can name, or a shared call on a ring of one producer.
  */
-PORT_FN int db_push_memory(struct db_qp *qp, bool shared, enum db_ring_op op, uint64_t raddr,
-                           uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes,
-                           uint64_t operand, uint64_t *index)
+PORT_FN int db_push_memory(struct db_qp *qp, struct db_ring *ring, bool shared, enum db_ring_op op,
+                           uint64_t raddr, uint32_t rkey, uint64_t laddr, uint32_t lkey,
+                           uint32_t bytes, uint64_t operand, uint64_t *index)
 {
-    struct db_ring *ring = qp->ring;
-    if (!db_push_may(ring, shared) || !db_push_names(raddr, rkey) || !db_push_names(laddr, lkey) ||
+    struct db_ring here;
+    db_ring_take(&here, ring);
+    if (!db_push_may(&here, shared) || !db_push_names(raddr, rkey) || !db_push_names(laddr, lkey) ||
         bytes - 1 >= DB_RING_MAX_BYTES)
         return DB_ERROR_INVALID;
     struct db_descriptor d = db_descriptor_memory(op, 0, rkey, raddr, lkey, laddr, bytes);
     struct db_descriptor before = db_descriptor_value(DB_RING_OPERAND, 0, 0, operand);
-    return db_push_status(
-        qp, db_push_any(ring, db_ring_op_has_operand(op), before, d, DB_RING_PAYLOAD, index));
+    return db_push_status(qp, db_push_any(ring, &here, db_ring_op_has_operand(op), before, d,
+                                          DB_RING_PAYLOAD, index));
 }
 
 /* An 8-byte value, which travels in the descriptor: no payload to release. */
-PORT_FN int db_push_value(struct db_qp *qp, bool shared, uint64_t raddr, uint32_t rkey,
-                          uint64_t value, uint64_t *index)
+PORT_FN int db_push_value(struct db_qp *qp, struct db_ring *ring, bool shared, uint64_t raddr,
+                          uint32_t rkey, uint64_t value, uint64_t *index)
 {
-    struct db_ring *ring = qp->ring;
-    if (!db_push_may(ring, shared) || !db_push_names(raddr, rkey))
+    struct db_ring here;
+    db_ring_take(&here, ring);
+    if (!db_push_may(&here, shared) || !db_push_names(raddr, rkey))
         return DB_ERROR_INVALID;
     struct db_descriptor d = db_descriptor_value(DB_RING_VALUE, rkey, raddr, value);
-    return db_push_status(qp, db_push_any(ring, false, d, d, 0, index));
+    return db_push_status(qp, db_push_any(ring, &here, false, d, d, 0, index));
 }
 
 /* A put by each lane of `mask`, with one reservation. All lanes get the same status, so one that
  * cannot be named refuses all. */
-PORT_FN int db_push_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
-                             uint64_t laddr, uint32_t lkey, uint32_t bytes, uint64_t *index)
+PORT_FN int db_push_put_warp(struct db_qp *qp, struct db_ring *ring, uint32_t mask, uint64_t raddr,
+                             uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes,
+                             uint64_t *index)
 {
-    struct db_ring *ring = qp->ring;
-    bool named = db_push_may(ring, true) && db_push_names(raddr, rkey) &&
+    struct db_ring here;
+    db_ring_take(&here, ring);
+    bool named = db_push_may(&here, true) && db_push_names(raddr, rkey) &&
                  db_push_names(laddr, lkey) && bytes - 1 < DB_RING_MAX_BYTES;
     for (uint32_t left = mask; left; left &= left - 1)
         if (!port_broadcast64(mask, named, port_first_lane(left)))
             return DB_ERROR_INVALID;
     struct db_descriptor d = db_descriptor_memory(DB_RING_PUT, 0, rkey, raddr, lkey, laddr, bytes);
     return db_push_status(
-        qp, ring->baseline
-                ? db_ring_push_warp(ring, mask, d, DB_RING_BASELINE, index)
-                : db_ring_push_warp(ring, mask, d, DB_RING_SHARED | DB_RING_PAYLOAD, index));
+        qp, here.baseline
+                ? db_ring_push_warp(&here, mask, d, DB_RING_BASELINE, index)
+                : db_ring_push_warp(&here, mask, d, DB_RING_SHARED | DB_RING_PAYLOAD, index));
 }
 
 PORT_FN int db_push_wait(struct db_qp *qp, uint64_t index)
