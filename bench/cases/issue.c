@@ -21,7 +21,7 @@
  * of the timer, which posts of one length may keep pace with, and what the second reading of the
  * timer waits for the registers of the last stores (struct bench_interval). */
 #define DISAGREE       0.05
-#define DISAGREE_NS    (16.0 + 12.0)
+#define DISAGREE_NS    (16.0 + 20.0)
 #define DISAGREE_LEAST 1000u /* samples */
 
 /* Of which a page is in either half. */

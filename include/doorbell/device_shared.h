@@ -12,8 +12,8 @@
 /* ---- Shared by any number of threads, each posting for itself ---- */
 
 /* Publishes the one WQE of `blocks` blocks (1 to DB_MAX_WQE_BLOCKS) at `index`, in its turn and
- * ordered as the queue's placement asks. Returns DB_OK, or
- * DB_ERROR_BROKEN when a predecessor never published. */
+ * ordered as the queue's placement asks. Returns DB_OK, or DB_ERROR_BROKEN when a predecessor never
+ * published. */
 PORT_FN int db_publish_shared(struct db_qp *qp, const struct db_qp *here, uint64_t index,
                               uint32_t blocks)
 {

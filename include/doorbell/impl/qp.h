@@ -60,7 +60,7 @@ enum db_record {
 struct db_ring;
 
 struct db_qp {
-    /* Constants, set before the first post. */
+    /* Constants, set before the kernel that posts: a compiler may look them up at its start. */
     struct db_ring *ring; /* a proxied queue's, of which only qpn and done.error matter besides.
                              NULL: GPU threads post by themselves */
     uint8_t *sq;
