@@ -40,7 +40,18 @@ PORT_FN void db_owner_publish_safe(struct db_owner *owner, uint64_t last, uint64
         db_owner_publish(owner, last, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
 }
 
-/* The same by db_claim()'s caller. */
+/* Takes the queue for one call. False: the queue is proxied, and owner->here.ring is its ring. */
+PORT_FN bool db_owner_take_once(struct db_owner *owner, struct db_qp *qp)
+{
+    if (DB_QUEUES == DB_QUEUES_PROXY) {
+        owner->here.ring = port_constant(qp->ring);
+        return false;
+    }
+    db_owner_take(owner, qp);
+    return !db_is_proxied(&owner->here);
+}
+
+/* As db_owner_publish_safe(), by db_claim()'s caller. */
 PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 {
     struct db_owner owner;
@@ -61,8 +72,7 @@ PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
                    uint32_t bytes, uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return db_push_memory(qp, owner.here.ring, false, DB_RING_PUT, raddr, rkey, laddr, lkey,
                               bytes, 0, index);
     if (!db_owner_claim_once(&owner, 1, index))
@@ -78,8 +88,7 @@ PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
                          uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return db_push_value(qp, owner.here.ring, false, raddr, rkey, value, index);
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
@@ -95,8 +104,7 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
                           uint32_t bytes, uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return bytes == 8 ? db_push_value(qp, owner.here.ring, false, raddr, rkey,
                                           port_ld_plain64(payload), index)
                           : DB_ERROR_INVALID;
@@ -118,8 +126,7 @@ PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t
                        uint32_t lkey, uint32_t bytes, uint32_t imm, uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return db_push_memory(qp, owner.here.ring, false, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey,
                               bytes, imm, index);
     if (!db_owner_claim_once(&owner, 1, index))
@@ -135,8 +142,7 @@ PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
                    uint32_t bytes, uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return db_push_memory(qp, owner.here.ring, false, DB_RING_GET, raddr, rkey, laddr, lkey,
                               bytes, 0, index);
     if (!db_owner_claim_once(&owner, 1, index))
@@ -153,8 +159,7 @@ PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
                          uint32_t lkey, uint64_t addend, uint64_t *index)
 {
     struct db_owner owner;
-    db_owner_take(&owner, qp);
-    if (db_is_proxied(&owner.here))
+    if (!db_owner_take_once(&owner, qp))
         return db_push_memory(qp, owner.here.ring, false, DB_RING_FETCH_ADD, raddr, rkey, laddr,
                               lkey, 8, addend, index);
     if (!db_owner_claim_once(&owner, 1, index))

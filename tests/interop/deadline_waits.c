@@ -114,6 +114,7 @@ static void lock_and_room_under_it(struct db_queue *queue)
     }
     ENDS_IN_TIME(db_claim_locked(qp, 1, &other), DB_ERROR_TIMEOUT);
     complete_all(queue, DEPTH);
+    ENDS_AT_ONCE(db_claim_locked(qp, DEPTH + 1, &index), DB_ERROR_INVALID);
     ENDS_AT_ONCE(db_claim_locked(qp, DEPTH, &index), DB_OK);
     for (uint32_t i = 0; i < DEPTH; i++)
         db_build_nop(qp, index + i, DB_SIGNALED);

@@ -133,6 +133,11 @@ for arch in 80 90 100; do
             "$release.gpu $exchange $bell" \
             "$release.sys $record $release.sys $bell" "$release.sys $bell"
     done
+    # What they claimed and published goes back to the queue by stores that the loads of the next call see.
+    for path in path_put path_put_inline path_try_push; do
+        [ "$(kernel $arch $path | grep -c 'st\.relaxed\.cta\.global\.u64')" = 2 ] ||
+            fail "sm_$arch $path: not two counts given back"
+    done
     # A shared one acquires the room that it found, here in front of the first way, and then the turn.
     expect $arch path_put_shared 'v[24]' $wqe
     room=''

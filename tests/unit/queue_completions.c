@@ -2,7 +2,8 @@
 /*
  * Claim: a wait takes CQEs up to the one that it is for and leaves those behind it; and an owner
  * that takes a queue finds as much room as there is, also where a WQE of several blocks, the last
- * one published, gave all its blocks back at once.
+ * one published, gave all its blocks back at once. Each call of device.h leaves in the queue what
+ * it claimed and published, waits for room where there is none, and refuses what never fits.
  */
 #include <doorbell/device.h>
 
@@ -103,9 +104,71 @@ static void owner_finds_what_is_free(void)
     post_all(3 * DEPTH);
 }
 
+/* ---- What a call leaves in the queue ---- */
+
+static uint8_t payload[DB_MAX_INLINE];
+
+static void expect_posted(const char *call, uint64_t claimed, uint64_t last)
+{
+    struct db_published published = db_published(&qp, PORT_RELAXED);
+
+    CHECK(qp.post.claimed == claimed && published.end == claimed && published.last == last,
+          "%s: claimed %llu, published %llu, last %llu", call, (unsigned long long)qp.post.claimed,
+          (unsigned long long)published.end, (unsigned long long)published.last);
+}
+
+static void call_leaves_what_it_did(void)
+{
+    const uint32_t bytes = 64, blocks = db_inline_blocks(64);
+    uint64_t index, next = 0;
+
+    start();
+    for (int call = 0; call < 6; call++) {
+        static const char *const names[] = {"put",       "put_value", "put_imm",
+                                            "fetch_add", "get",       "put_inline"};
+        int status = call == 0   ? db_put(&qp, 64, 1, 128, 2, 8, &index)
+                     : call == 1 ? db_put_value(&qp, 64, 1, 5, &index)
+                     : call == 2 ? db_put_imm(&qp, 64, 1, 128, 2, 8, 9, &index)
+                     : call == 3 ? db_fetch_add(&qp, 64, 1, 128, 2, 1, &index)
+                     : call == 4 ? db_get(&qp, 64, 1, 128, 2, 8, &index)
+                                 : db_put_inline(&qp, 64, 1, payload, bytes, &index);
+        CHECK(status == DB_OK && index == next, "%s: %d at %llu", names[call], status,
+              (unsigned long long)index);
+        next += call == 5 ? blocks : 1;
+        expect_posted(names[call], next, index);
+        complete((uint32_t)index);
+        CHECK(db_wait(&qp, index) == DB_OK, "the wait for %s", names[call]);
+    }
+    CHECK(blocks == 2 && qp.done.completed == next, "%llu blocks complete",
+          (unsigned long long)qp.done.completed);
+}
+
+static void call_waits_for_room(void)
+{
+    uint64_t index;
+
+    start();
+    CHECK(db_put_inline(&qp, 64, 1, payload, DB_MAX_INLINE, &index) == DB_ERROR_INVALID &&
+              qp.post.claimed == 0,
+          "more than the ring has");
+    for (uint32_t i = 0; i < DEPTH; i++)
+        CHECK(db_put_value(&qp, 64, 1, i, &index) == DB_OK, "put %u", i);
+    complete(0);
+    complete(1);
+    CHECK(db_put_inline(&qp, 64, 1, payload, 64, &index) == DB_OK && index == DEPTH,
+          "a put of two blocks where two are complete");
+    expect_posted("put_inline", DEPTH + 2, DEPTH);
+    CHECK(qp.done.completed == 2 && qp.done.consumed == 2, "%llu complete, %llu taken",
+          (unsigned long long)qp.done.completed, (unsigned long long)qp.done.consumed);
+    CHECK(db_put_value(&qp, 64, 1, 0, &index) == DB_ERROR_TIMEOUT, "a put into a full ring");
+    expect_posted("put_value", DEPTH + 2, DEPTH);
+}
+
 int main(void)
 {
     wait_takes_its_own();
     owner_finds_what_is_free();
+    call_leaves_what_it_did();
+    call_waits_for_room();
     return 0;
 }

@@ -199,7 +199,7 @@ PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *i
 }
 
 /* The same for who takes the queue for one post, and gives that back by db_owner_give_posts(): what
- * a wait for room found is in the queue already. */
+ * a wait for room found is in the queue, and nothing more is claimed by what is known here. */
 PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {
     if (PORT_UNLIKELY(owner->room < blocks)) {
@@ -208,11 +208,9 @@ PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64
                             : db_poll_for_room(owner->qp, owner->claimed + blocks, false);
         if (owner->status)
             return false;
-        db_owner_take(owner, owner->qp);
     }
     *index = owner->claimed;
     owner->claimed += blocks;
-    owner->room -= blocks;
     return true;
 }
 

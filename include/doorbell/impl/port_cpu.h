@@ -130,6 +130,11 @@ PORT_FN uint64_t port_ld_own64(const uint64_t *count)
     return *count;
 }
 
+PORT_FN void port_st_own64(uint64_t *count, uint64_t value)
+{
+    *count = value;
+}
+
 /* 8 bytes of plain memory at any address. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

@@ -163,10 +163,16 @@ PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
 }
 
 /* A count in plain memory that the calling thread alone reads and writes. Looked up here: a plain
- * load is one that ptxas may put off. */
+ * load is one that ptxas may put off. Who loads it so stores it so, or the compiler may take the
+ * store for one that nobody reads. */
 PORT_FN uint64_t port_ld_own64(const uint64_t *count)
 {
     return port_ld64(count, PORT_RELAXED, PORT_THREAD);
+}
+
+PORT_FN void port_st_own64(uint64_t *count, uint64_t value)
+{
+    port_st64(count, value, PORT_RELAXED, PORT_THREAD);
 }
 
 /* 8 bytes of plain memory at any address; two loads when it is a multiple of 4. */

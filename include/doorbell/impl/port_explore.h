@@ -182,6 +182,11 @@ PORT_FN uint64_t port_ld_own64(const uint64_t *count)
     return *count;
 }
 
+PORT_FN void port_st_own64(uint64_t *count, uint64_t value)
+{
+    *count = value;
+}
+
 /* Plain memory is constant while an exploration runs. */
 PORT_FN uint64_t port_ld_plain64(const void *from)
 {

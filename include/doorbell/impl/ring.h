@@ -97,7 +97,8 @@ PORT_FN void db_ring_take(struct db_ring *here, const struct db_ring *ring)
 
 PORT_FN void db_ring_give(struct db_ring *ring, const struct db_ring *here)
 {
-    ring->own = here->own;
+    port_st_own64(&ring->own.next, here->own.next);
+    port_st_own64(&ring->own.limit, here->own.limit);
 }
 
 PORT_FN int db_ring_status(const struct db_ring *ring)

@@ -177,8 +177,8 @@ PORT_COLD int db_wait_turn(struct db_qp *qp, uint64_t index)
 
 /*
  * Waits until everything before `index` is published, then publishes [index, end) itself; `last`
- * starts its last WQE. Returns DB_OK, or
- * DB_ERROR_BROKEN after qp->timeout_ns: then a predecessor never published, and nobody can.
+ * starts its last WQE. Returns DB_OK, or DB_ERROR_BROKEN after qp->timeout_ns: then a predecessor
+ * never published, and nobody can.
  */
 PORT_FN int db_publish_ticket(struct db_qp *qp, const struct db_qp *here, uint64_t index,
                               uint64_t last, uint64_t end, enum db_order order,
