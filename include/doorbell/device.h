@@ -24,8 +24,20 @@
 
 /* ---- One owner ---- */
 
-/* Publishes what was built up to `end`, ordered as the queue's placement asks. */
-PORT_FN void db_owner_publish_safe(struct db_owner *owner, uint64_t last, uint64_t end)
+/* Takes the queue for one call. False: the queue is proxied, and owner->here.ring is its ring. */
+PORT_FN bool db_owner_take_once(struct db_owner *owner, struct db_qp *qp)
+{
+    if (DB_QUEUES == DB_QUEUES_PROXY) {
+        owner->here.ring = port_constant(qp->ring);
+        return false;
+    }
+    db_owner_take(owner, qp);
+    return !db_is_proxied(&owner->here);
+}
+
+/* Publishes what was built up to `end`, ordered as the queue's placement asks, and gives the queue
+ * back. */
+PORT_FN void db_owner_publish_once(struct db_owner *owner, uint64_t last, uint64_t end)
 {
     uint32_t order = owner->here.order, record = owner->here.with_record;
     if (order == DB_ORDER_GPU && record == DB_WITH_RECORD)
@@ -38,26 +50,15 @@ PORT_FN void db_owner_publish_safe(struct db_owner *owner, uint64_t last, uint64
         db_owner_publish(owner, last, end, DB_ORDER_SYSTEM, DB_WITH_RECORD);
     else
         db_owner_publish(owner, last, end, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
+    db_owner_give_posts(owner);
 }
 
-/* Takes the queue for one call. False: the queue is proxied, and owner->here.ring is its ring. */
-PORT_FN bool db_owner_take_once(struct db_owner *owner, struct db_qp *qp)
-{
-    if (DB_QUEUES == DB_QUEUES_PROXY) {
-        owner->here.ring = port_constant(qp->ring);
-        return false;
-    }
-    db_owner_take(owner, qp);
-    return !db_is_proxied(&owner->here);
-}
-
-/* As db_owner_publish_safe(), by db_claim()'s caller. */
+/* The same for what db_claim()'s caller built. */
 PORT_FN void db_publish_safe(struct db_qp *qp, uint64_t last, uint64_t end)
 {
     struct db_owner owner;
     db_owner_take(&owner, qp);
-    db_owner_publish_safe(&owner, last, end);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, last, end);
 }
 
 /*
@@ -78,8 +79,7 @@ PORT_FN int db_put(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + 1);
     return DB_OK;
 }
 
@@ -93,8 +93,7 @@ PORT_FN int db_put_value(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write_value(&owner.here, *index, DB_SIGNALED, raddr, rkey, value);
-    db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + 1);
     return DB_OK;
 }
 
@@ -115,8 +114,7 @@ PORT_FN int db_put_inline(struct db_qp *qp, uint64_t raddr, uint32_t rkey, const
         return owner.status;
     db_build_write_inline(&owner.here, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload,
                           bytes, 0);
-    db_owner_publish_safe(&owner, *index, *index + blocks);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + blocks);
     return DB_OK;
 }
 
@@ -132,8 +130,7 @@ PORT_FN int db_put_imm(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_write_imm(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
-    db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + 1);
     return DB_OK;
 }
 
@@ -148,8 +145,7 @@ PORT_FN int db_get(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t lad
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_read(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + 1);
     return DB_OK;
 }
 
@@ -165,8 +161,7 @@ PORT_FN int db_fetch_add(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64
     if (!db_owner_claim_once(&owner, 1, index))
         return owner.status;
     db_build_fetch_add(&owner.here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
-    db_owner_publish_safe(&owner, *index, *index + 1);
-    db_owner_give_posts(&owner);
+    db_owner_publish_once(&owner, *index, *index + 1);
     return DB_OK;
 }
 

@@ -105,8 +105,8 @@ PORT_FN void db_cq_drain(struct db_qp *qp, uint64_t want, bool shared, enum port
      * relaxed ones nothing is promised: that is for measuring only. */
     port_st32(&qp->cq_record->consumer.raw, port_bswap32((uint32_t)consumed & 0xffffffu),
               PORT_RELAXED, PORT_SYSTEM);
-    /* Release, where others look: pairs with the acquires in db_cq_poll() and db_wait_room(); what
-     * this thread acquired from the device, the thread that sees `completed` has too. */
+    /* Release, where others look: pairs with the acquires in db_cq_poll() and the shared claims;
+     * what this thread acquired from the device, the thread that sees `completed` has too. */
     port_st64(&qp->done.completed, completed, shared ? PORT_RELEASE : PORT_RELAXED, PORT_GPU);
 }
 

@@ -198,7 +198,7 @@ PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *i
     return true;
 }
 
-/* The same for who takes the queue for one post, and gives that back by db_owner_give_posts(): what
+/* The same for who takes the queue for one post, and gives it back by db_owner_give_posts(): what
  * a wait for room found is in the queue, and nothing more is claimed by what is known here. */
 PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {

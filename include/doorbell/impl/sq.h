@@ -80,7 +80,8 @@ PORT_FN bool db_has_room(const struct db_qp *qp, uint64_t end, uint64_t complete
     return published.end != 0 && completed > published.last && end <= published.end + qp->depth;
 }
 
-/* Polls until blocks below `end` are free. Statuses as db_wait_room(). */
+/* Polls until blocks below `end` are free. DB_OK, DB_ERROR_TIMEOUT after qp->timeout_ns, or the
+ * queue's error. */
 PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
 {
     uint64_t deadline = 0;
@@ -98,19 +99,6 @@ PORT_COLD int db_poll_for_room(struct db_qp *qp, uint64_t end, bool shared)
     }
 }
 
-/* Waits until blocks below `end` are free. DB_OK, DB_ERROR_TIMEOUT after qp->timeout_ns, or the
- * queue's error. */
-PORT_FN int db_wait_room(struct db_qp *qp, uint64_t end, bool shared)
-{
-    uint32_t depth = qp->depth;
-    /* Acquire: what another thread stored into these blocks, a lap ago, comes before what is stored
-     * now. It is behind its own completion, which whoever moved `completed` saw. An owner's own
-     * stores are ordered already. */
-    uint64_t completed =
-        port_ld64(&qp->done.completed, shared ? PORT_ACQUIRE : PORT_RELAXED, PORT_GPU);
-    return PORT_UNLIKELY(end > completed + depth) ? db_poll_for_room(qp, end, shared) : DB_OK;
-}
-
 /* ---- One owner: the calling thread is the only one that posts or polls ---- */
 
 /* Claims `blocks` in a row and says where they start. Waits while the ring is full. Returns DB_OK,
@@ -126,7 +114,7 @@ PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
     if (PORT_UNLIKELY(end > completed + depth)) {
         if (blocks > depth)
             return DB_ERROR_INVALID;
-        int status = db_wait_room(qp, end, false);
+        int status = db_poll_for_room(qp, end, false);
         if (status)
             return status;
     }
@@ -134,13 +122,20 @@ PORT_FN int db_claim(struct db_qp *qp, uint32_t blocks, uint64_t *index)
     return DB_OK;
 }
 
-/* Publishes all blocks below `end`, the last WQE of which starts at `last`. */
+/* Publishes all blocks below `end`, the last WQE of which starts at `last`, by one thread at a
+ * time. `here` are the queue's constants. */
+PORT_FN void db_publish_here(struct db_qp *qp, const struct db_qp *here, uint64_t last,
+                             uint64_t end, enum db_order order, enum db_record record)
+{
+    db_ring(here, end, order, record, false);
+    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+}
+
 PORT_FN void db_publish(struct db_qp *qp, uint64_t last, uint64_t end, enum db_order order,
                         enum db_record record)
 {
     const struct db_qp here = db_qp_constants(qp);
-    db_ring(&here, end, order, record, false);
-    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+    db_publish_here(qp, &here, last, end, order, record);
 }
 
 #endif

@@ -45,7 +45,9 @@ PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
     uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     if (PORT_UNLIKELY(port_cas64(&qp->post.lock, 0, 1) != 0) && db_wait_lock(qp))
         return DB_ERROR_TIMEOUT;
-    /* Acquire: pairs with the release in db_publish_locked(); and as in db_wait_room(). */
+    /* Acquire: pairs with the release in db_publish_locked(). And for `completed`: what another
+     * thread stored into these blocks, a lap ago, comes before what is stored now. It is behind its
+     * own completion, which whoever moved `completed` saw. */
     port_fence(PORT_ACQUIRE, PORT_GPU);
     uint64_t end = (*index = port_ld64(&qp->post.claimed, PORT_RELAXED, PORT_GPU)) + blocks;
     int status = db_qp_status(qp);
@@ -62,8 +64,7 @@ PORT_FN int db_claim_locked(struct db_qp *qp, uint32_t blocks, uint64_t *index)
 PORT_FN void db_publish_locked(struct db_qp *qp, const struct db_qp *here, uint64_t last,
                                uint64_t end, enum db_order order, enum db_record record)
 {
-    db_ring(here, end, order, record, false);
-    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+    db_publish_here(qp, here, last, end, order, record);
     /* Release: the next holder finds the queue's words and its doorbell behind this one. */
     port_st64(&qp->post.lock, 0, PORT_RELEASE, PORT_GPU);
 }
@@ -89,7 +90,7 @@ PORT_FN int db_claim_shared(struct db_qp *qp, uint32_t blocks, uint64_t *index)
     uint64_t completed = port_ld64(&qp->done.completed, PORT_RELAXED, PORT_GPU);
     uint64_t first = port_add64(&qp->post.claimed, blocks);
     *index = first;
-    /* Acquire: as in db_wait_room(). */
+    /* Acquire: for `completed`, as in db_claim_locked(). */
     completed = port_acquire64(&qp->done.completed, completed, PORT_GPU);
     if (PORT_UNLIKELY(failed))
         return failed;
@@ -126,8 +127,7 @@ PORT_FN void db_publish_marked(struct db_qp *qp, const struct db_qp *here, enum 
     }
     if (end == published.end)
         return;
-    db_ring(here, end, order, record, false);
-    port_st64(&qp->post.published, db_published_pack(last, end), PORT_RELAXED, PORT_GPU);
+    db_publish_here(qp, here, last, end, order, record);
 }
 
 /*
