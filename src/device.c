@@ -132,6 +132,7 @@ static void close_device(struct db_device *device)
         ibv_dealloc_pd(device->pd);
     if (device->context)
         ibv_close_device(device->context);
+    pthread_mutex_destroy(&device->lock);
     free(device);
 }
 
@@ -164,6 +165,7 @@ static int open_choice(const struct db_choice *choice, struct db_device **opened
     if (!device)
         return db_fail(-ENOMEM, "no memory for the device %s", choice->nic->name);
     device->references = 1;
+    pthread_mutex_init(&device->lock, NULL);
     take_choice(device, choice);
     int error = open_context(device);
     if (!error)

@@ -7,9 +7,11 @@
 #define DOORBELL_SRC_DEVICE_H
 
 #include <doorbell/inventory.h>
+#include <pthread.h>
 
 struct ibv_context;
 struct ibv_pd;
+struct db_queue;
 
 /* The way out of this machine. */
 struct db_path {
@@ -39,9 +41,11 @@ struct db_caps {
 /* db_device_choice()'s sentence: db_choice.reason behind a name, a port and a GID. */
 #define DB_CHOICE_BYTES 768
 
-/* Constant while open, but for the count of references. */
+/* Constant while open, but for the first three. */
 struct db_device {
     unsigned references; /* one of the user's handle, one of each region and queue */
+    pthread_mutex_t lock;
+    struct db_queue *recordless; /* under the lock: queues without a record (uar.c) */
     struct ibv_context *context;
     struct ibv_pd *pd;
     uint32_t pdn;

@@ -67,6 +67,7 @@ struct db_queue {
     struct mlx5dv_devx_umem *umem;
     struct mlx5dv_devx_umem *gpu_umem; /* of on_gpu.parts; NULL: none */
     struct mlx5dv_devx_uar *uar;
+    struct db_queue *next_recordless; /* of the device's queues without a record */
     struct mlx5dv_devx_obj *cq;
     struct mlx5dv_devx_obj *recv_cq; /* NULL: none */
     struct mlx5dv_devx_obj *pair;
@@ -101,6 +102,10 @@ int db_queue_memory_clear(struct db_queue *queue);
  * takes what the first left, complete or not. */
 int db_queue_objects_create(struct db_queue *queue);
 void db_queue_objects_destroy(struct db_queue *queue);
+
+/* uar.c: the register, queue->doorbell. The second takes what the first left. */
+int db_queue_uar_create(struct db_queue *queue);
+void db_queue_uar_destroy(struct db_queue *queue);
 
 /* queue_gpu.c: GPU memory for the parts that lie there, which the device's objects are made over;
  * and the view and the mappings, made when those are there. What destroys takes what creation left,

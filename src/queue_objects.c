@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The device's objects of a queue, made through DEVX: umem, UAR, CQs and the queue pair. PRM,
+ * The device's objects of a queue, made through DEVX: umems, CQs and the queue pair. PRM,
  * "CREATE_CQ", "CREATE_QP" and the contexts that they carry.
  */
 #include <errno.h>
@@ -16,51 +16,6 @@
 static uint32_t log2_of(uint32_t power)
 {
     return (uint32_t)__builtin_ctz(power);
-}
-
-/* ---- Doorbell register ---- */
-
-/* Values of mlx5dv_devx_alloc_uar()'s flags; rdma-core 44's header has no name for the last. */
-enum uar_flags {
-    UAR_BLUEFLAME = 0,
-    UAR_NON_CACHED = 1,              /* the context's one page */
-    UAR_DEDICATED = (int)(1u << 31), /* a non-cached page of one's own; since rdma-core 46 */
-};
-
-/* A store to a write-combining register stays in a CPU's buffer until something pushes it out, so
- * it is the default only where it is ordinary memory: on the software device. */
-static struct mlx5dv_devx_uar *allocate_uar(const struct db_queue *queue)
-{
-    struct ibv_context *context = queue->device->context;
-    struct mlx5dv_devx_uar *uar;
-
-    switch (queue->attr.uar) {
-    case DB_UAR_BLUEFLAME:
-        return mlx5dv_devx_alloc_uar(context, UAR_BLUEFLAME);
-    case DB_UAR_NON_CACHED:
-        return mlx5dv_devx_alloc_uar(context, UAR_NON_CACHED);
-    default:
-        uar = mlx5dv_devx_alloc_uar(context, (uint32_t)UAR_DEDICATED);
-        if (!uar && queue->device->path.software)
-            uar = mlx5dv_devx_alloc_uar(context, UAR_BLUEFLAME);
-        return uar ? uar : mlx5dv_devx_alloc_uar(context, UAR_NON_CACHED);
-    }
-}
-
-static int create_uar(struct db_queue *queue)
-{
-    queue->uar = allocate_uar(queue);
-    if (!queue->uar) {
-        int error = db_errno();
-        return db_fail(error,
-                       "%s gives no doorbell register: %s; use DB_UAR_NON_CACHED, which all "
-                       "queues share",
-                       queue->device->path.name, strerror(-error));
-    }
-    queue->doorbell = queue->uar->reg_addr;
-    if (!queue->attr.forwarded)
-        queue->qp->doorbell = queue->doorbell;
-    return 0;
 }
 
 /* ---- Memory ---- */
@@ -221,7 +176,7 @@ int db_queue_objects_create(struct db_queue *queue)
     if (!error)
         error = create_gpu_umem(queue);
     if (!error)
-        error = create_uar(queue);
+        error = db_queue_uar_create(queue);
     if (!error)
         error = create_cqs(queue);
     if (!error)
@@ -238,8 +193,7 @@ void db_queue_objects_destroy(struct db_queue *queue)
         mlx5dv_devx_obj_destroy(queue->recv_cq);
     if (queue->cq)
         mlx5dv_devx_obj_destroy(queue->cq);
-    if (queue->uar)
-        mlx5dv_devx_free_uar(queue->uar);
+    db_queue_uar_destroy(queue);
     if (queue->gpu_umem)
         mlx5dv_devx_umem_dereg(queue->gpu_umem);
     if (queue->umem)

@@ -283,7 +283,8 @@ struct db_queue_attr {
     uint32_t recv_depth; /* receives that may be posted, a power of two, made 4 at least; 0: none */
     bool collapsed; /* one CQE that is overwritten, instead of a ring of them; after an error it
                        may tell of a WQE that was flushed behind the one that failed */
-    bool without_record;  /* no doorbell record; only where the device offers it */
+    bool without_record;  /* of sends: the doorbell alone tells the device; only where it offers
+                             that */
     bool exchange_record; /* GPU threads write the record by an atomic, in place of a release:
                              impl/qp.h, DB_RECORD_EXCHANGED. Ring and record in GPU memory */
     struct db_gpu *gpu;   /* whose kernels use the queue, and whose memory DB_MEMORY_GPU is; it must
@@ -313,7 +314,8 @@ struct db_queue_attr {
  * cannot be, GPU scope over host memory, GPU memory of no GPU, or an exchanged record without GPU
  * scope, of a proxied queue, or of a queue without a record. -EOPNOTSUPP: memory that the device
  * cannot reach, a doorbell that the GPU cannot, or no record where one is needed. -ENOMEM: no
- * memory, or none of the device's objects left. -EREMOTEIO: the device refused, with the status and
+ * memory, or none of the device's objects left. -EBUSY: two queues without a record would share a
+ * register, on the software device. -EREMOTEIO: the device refused, with the status and
  * the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
  * -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no GDRCopy.
  */

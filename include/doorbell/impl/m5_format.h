@@ -196,7 +196,7 @@ struct m5_error_cqe {
 /* Queue pair: one 8-byte record in memory that the device reads. 16 significant bits each. */
 struct m5_qp_record {
     struct be32 receive; /* count of receive WQEs posted */
-    struct be32 send;    /* index of the next free block */
+    struct be32 send;    /* index of the next free block; not read of a queue without a record */
 };
 
 enum m5_cq_arm {
@@ -210,7 +210,9 @@ struct m5_cq_record {
 };
 
 /* What is stored to a UAR page at M5_UAR_SEND: the first 8 bytes of a control segment. Devices look
- * at the index and the QPN; the bits below them may hold anything. */
+ * at the index and the QPN; the bits below them may hold anything. For a queue pair without a
+ * record (send_dbr_mode) it is stored at M5_UAR_SEND_NO_RECORD, and the index is that of the next
+ * free block, which a record would hold. */
 struct m5_doorbell {
     struct be32 opmod_idx_opcode;
     struct be32 qpn_ds;
@@ -220,6 +222,7 @@ struct m5_doorbell {
 #define M5_UAR_CQ_ARM 0x20  /* 8 bytes: the arm word, then the CQN */
 #define M5_UAR_SEND   0x800 /* four registers, M5_UAR_SEND_STRIDE apart (BlueFlame halves) */
 
+#define M5_UAR_SEND_NO_RECORD 0x600
 #define M5_UAR_SEND_STRIDE    0x100
 #define M5_UAR_SEND_REGISTERS 4
 
