@@ -125,10 +125,8 @@ static const struct cap roce[] = {
     {m5_roce_cap_roce_address_table_size, NIC_ROCE_ADDRESSES},
 };
 
-/* A QP never does without a send record: doorbells that share a register may merge, so the record
- * is what counts (send_dbr_mode_no_dbr_ext is 0). */
 static const struct cap general_2[] = {
-    {m5_cmd_hca_cap_2_send_dbr_mode_no_dbr_ext, 0},
+    {m5_cmd_hca_cap_2_send_dbr_mode_no_dbr_ext, 1}, /* of QPs that share no UAR page */
 };
 
 static void fill(uint8_t *page, const struct cap *caps, size_t count)

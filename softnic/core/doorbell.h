@@ -5,6 +5,7 @@
  *
  * A register is memory, so of two doorbells that meet in it one is lost. The records are the truth:
  * any doorbell on a page makes the device look at every QP bound to that page (NIC_DOORBELL_SCAN).
+ * A QP without a record has none but its doorbell, and so a register to itself: one QP a page.
  */
 #ifndef SOFTNIC_CORE_DOORBELL_H
 #define SOFTNIC_CORE_DOORBELL_H
@@ -41,6 +42,12 @@ PORT_CODE bool nic_names_free_block(const struct nic_qp *qp, struct be32 send)
 /* A suspicion that lasted. */
 PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
 {
+    if (qp->without_record) {
+        qp->suspicion = NIC_NO_SUSPICION;
+        nic_diagnose(nic, NIC_DIAG_DOORBELL_RANGE, qp->qpn, qp->doorbell_index,
+                     (uint32_t)qp->sq_done & M5_INDEX_MASK);
+        return;
+    }
     nic->touching_id = qp->qpn;
     nic_touch(nic, NIC_TOUCH_SEND_RING);
     struct be32 send = {port_ld32(&qp->record->send.raw, PORT_RELAXED, PORT_SYSTEM)};
@@ -142,7 +149,8 @@ PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
     }
 }
 
-PORT_CODE void nic_ring(struct nic *nic, uint32_t page, uint64_t value)
+/* `recordless`: the register is that of a QP without a record. */
+PORT_CODE void nic_ring(struct nic *nic, uint32_t page, bool recordless, uint64_t value)
 {
     struct be32 first = {(uint32_t)value}, second = {(uint32_t)(value >> 32)};
     uint32_t index = port_host32(first) >> 8 & M5_INDEX_MASK;
@@ -156,6 +164,9 @@ PORT_CODE void nic_ring(struct nic *nic, uint32_t page, uint64_t value)
         qp = NULL;
     } else if (!qp || qp->qpn == 0 || qp->uar_page != page || !qp->sq) {
         nic_diagnose(nic, NIC_DIAG_DOORBELL_QPN, qpn, index, port_host32(second));
+        qp = NULL;
+    } else if (recordless != (qp->without_record != 0)) {
+        nic_diagnose(nic, NIC_DIAG_DOORBELL_PLACE, qpn, index, port_host32(second));
         qp = NULL;
     } else {
         nic_ring_qp(nic, qp, index);
@@ -230,20 +241,26 @@ PORT_CODE void nic_look_everywhere(struct nic *nic)
     }
 }
 
+/* Looks at a register for sends. Returns whether there was anything. */
+PORT_FN bool nic_poll_send(struct nic *nic, uint32_t page, uint32_t offset)
+{
+    uint64_t value =
+        nic_take((uint64_t *)(void *)(nic->uar + (size_t)page * M5_UAR_BYTES + offset));
+    if (value)
+        nic_ring(nic, page, offset == M5_UAR_SEND_NO_RECORD, value);
+    return value != 0;
+}
+
 /* Looks at every register once. Returns whether there was anything. */
 PORT_CODE bool nic_poll_registers(struct nic *nic)
 {
     bool any = false;
     for (uint32_t page = 0; page < nic->uar_used; page++) {
         uint8_t *base = nic->uar + (size_t)page * M5_UAR_BYTES;
-        for (uint32_t i = 0; i < M5_UAR_SEND_REGISTERS; i++) {
-            uint64_t value =
-                nic_take((uint64_t *)(void *)(base + M5_UAR_SEND + (size_t)i * M5_UAR_SEND_STRIDE));
-            if (value) {
-                any = true;
-                nic_ring(nic, page, value);
-            }
-        }
+        for (uint32_t i = 0; i < M5_UAR_SEND_REGISTERS; i++)
+            any |= nic_poll_send(nic, page, M5_UAR_SEND + i * M5_UAR_SEND_STRIDE);
+        if (nic->recordless[page] || nic->strict.enabled)
+            any |= nic_poll_send(nic, page, M5_UAR_SEND_NO_RECORD);
         uint64_t arm = nic_take((uint64_t *)(void *)(base + M5_UAR_CQ_ARM));
         if (arm) {
             any = true;

@@ -128,6 +128,7 @@ struct nic_qp {
     uint32_t uar_page;
     uint32_t next_on_uar; /* next QP on the same UAR page, 0 = last */
     struct m5_qp_record *record;
+    uint32_t without_record; /* of sends: what the doorbell names is what is published */
     void *owner;
 
     uint8_t *sq;            /* NULL = no send queue */
@@ -175,7 +176,7 @@ struct nic_qp {
 /* Something that only time can tell from a race: it becomes a diagnostic when it lasts. */
 enum nic_suspicion {
     NIC_NO_SUSPICION,
-    NIC_SUSPECT_STALE,  /* rung, but the record has not moved */
+    NIC_SUSPECT_STALE,  /* rung, but the record, or the doorbell without one, names nothing new */
     NIC_SUSPECT_UNRUNG, /* executed beyond what a doorbell named */
     NIC_SUSPECT_LOST,   /* merging: the record moved, its doorbell has not been seen */
 };
@@ -189,6 +190,8 @@ enum nic_diag {
     NIC_DIAG_UNRUNG,         /* record moved, doorbell never rung: executed before its doorbell */
     NIC_DIAG_DOORBELL_LOST,  /* merging: a doorbell was overwritten in its register */
     NIC_DIAG_DOORBELL_QPN,   /* doorbell names a QP that does not exist or is bound elsewhere */
+    NIC_DIAG_DOORBELL_PLACE, /* rung at the other kind of register than its QP has */
+    NIC_DIAG_DOORBELL_RANGE, /* without a record: the doorbell went back, or beyond the ring */
     NIC_DIAG_INDEX_LEAK,     /* index leaked out of its 16 bits into opmod */
     NIC_DIAG_INDEX_MISMATCH, /* the WQE at index i says another index */
     NIC_DIAG_QPN_MISMATCH,   /* the WQE says another QPN */
@@ -288,6 +291,7 @@ struct nic {
     uint32_t next_qpn;
     uint32_t next_cqn;
     uint32_t first_on_uar[NIC_UAR_PAGES]; /* QPN of the first QP bound to the page, 0 = none */
+    uint32_t recordless[NIC_UAR_PAGES];   /* QPN of the one without a record, 0 = none */
 
     struct nic_strict strict;
     struct nic_counters counters;

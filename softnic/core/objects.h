@@ -70,6 +70,7 @@ struct nic_qp_attr {
     uint32_t user_index;
     uint32_t uar_page; /* page number, not id */
     struct m5_qp_record *record;
+    bool without_record;    /* of sends; the record's receive half counts all the same */
     void *sq;               /* NULL = none */
     uint32_t sq_depth_log2; /* in 64-byte blocks */
     void *rq;               /* NULL = none */
@@ -78,7 +79,8 @@ struct nic_qp_attr {
     void *owner;
 };
 
-/* -EINVAL: unknown PD, CQ or UAR page, a depth beyond NIC_MAX_DEPTH, misaligned ring. */
+/* -EINVAL: unknown PD, CQ or UAR page, a depth beyond NIC_MAX_DEPTH, misaligned ring. -EBUSY:
+ * another QP without a record has the page's register. */
 int nic_qp_create(struct nic *nic, const struct nic_qp_attr *attr, uint32_t *qpn);
 int nic_qp_destroy(struct nic *nic, uint32_t qpn);
 

@@ -22,8 +22,8 @@ static enum prm_syndrome check_qpc(const uint8_t *qpc)
         return PRM_SYN_QP_RQ_TYPE;
     if (prm_get(qpc, m5_qpc_wq_signature))
         return PRM_SYN_QP_SIGNATURE;
-    if (prm_get(qpc, m5_qpc_send_dbr_mode) != M5_QPC_SEND_RECORD)
-        return PRM_SYN_QP_NO_RECORD;
+    if (prm_get(qpc, m5_qpc_send_dbr_mode) > M5_QPC_SEND_NO_RECORD)
+        return PRM_SYN_QP_DBR_MODE;
     if (prm_get(qpc, m5_qpc_cd_master) || prm_get(qpc, m5_qpc_cd_slave_send) ||
         prm_get(qpc, m5_qpc_cd_slave_receive))
         return PRM_SYN_QP_CROSS_CHANNEL;
@@ -87,6 +87,7 @@ enum prm_syndrome prm_create_qp(const struct prm_call *call)
     struct nic_qp_attr attr = {
         .pdn = prm_get(qpc, m5_qpc_pd),
         .user_index = prm_get(qpc, m5_qpc_user_index),
+        .without_record = prm_get(qpc, m5_qpc_send_dbr_mode) == M5_QPC_SEND_NO_RECORD,
     };
     void *record;
 
@@ -109,7 +110,7 @@ enum prm_syndrome prm_create_qp(const struct prm_call *call)
     uint32_t qpn;
     int error = nic_qp_create(nic, &attr, &qpn);
     if (error)
-        return prm_core_refusal(error);
+        return error == -EBUSY ? PRM_SYN_QP_REGISTER : prm_core_refusal(error);
     prm_set(call->out, m5_create_qp_out_qpn, qpn);
     *call->result = (struct prm_result){PRM_QP, qpn};
     return PRM_SYN_OK;
@@ -313,6 +314,8 @@ enum prm_syndrome prm_query_qp(const struct prm_call *call)
         prm_set(qpc, m5_qpc_log_rq_stride, qp->rq_stride_log2 - M5_QPC_RQ_STRIDE_SHIFT);
     }
     prm_set(qpc, m5_qpc_uar_page, NIC_FIRST_UAR + qp->uar_page);
+    prm_set(qpc, m5_qpc_send_dbr_mode,
+            qp->without_record ? M5_QPC_SEND_NO_RECORD : M5_QPC_SEND_RECORD);
     prm_set(qpc, m5_qpc_user_index, qp->user_index);
     prm_set(qpc, m5_qpc_cqn_snd, qp->send_cqn);
     prm_set(qpc, m5_qpc_cqn_rcv, qp->recv_cqn);

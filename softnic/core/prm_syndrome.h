@@ -47,7 +47,10 @@
     ROW(QP_SQ_ALIGNMENT, BAD_PARAM,                                                                \
         "the receive ring is no multiple of 64 bytes, so the send ring behind it is misaligned")   \
     ROW(QP_SIGNATURE, BAD_PARAM, "WQE signatures are not served")                                  \
-    ROW(QP_NO_RECORD, BAD_PARAM, "send_dbr_mode is not 0: every QP needs a doorbell record")       \
+    ROW(QP_DBR_MODE, BAD_PARAM, "send_dbr_mode is neither 0 (a record) nor 1 (none)")              \
+    ROW(QP_REGISTER, BUSY,                                                                         \
+        "another QP without a record has the page's doorbell register, which is memory here, so "  \
+        "that doorbells would merge; use a UAR page for each")                                     \
     ROW(QP_CROSS_CHANNEL, BAD_PARAM, "cross-channel QPs (cd_master, cd_slave) are not served")     \
     ROW(QP_STATE, BAD_RES_STATE, "the QP is not in the state that the command starts from")        \
     ROW(QP_OPTIONAL, BAD_PARAM,                                                                    \

@@ -98,6 +98,8 @@ int nic_qp_create(struct nic *nic, const struct nic_qp_attr *attr, uint32_t *qpn
 {
     if (!qp_attr_valid(nic, attr))
         return -EINVAL;
+    if (attr->without_record && nic->recordless[attr->uar_page])
+        return -EBUSY;
     for (uint32_t tried = 0; tried < NIC_MAX_QPS; tried++) {
         uint32_t n = nic->next_qpn;
         nic->next_qpn = n + 1 < NIC_MAX_QPS ? n + 1 : NIC_FIRST_QPN;
@@ -115,6 +117,8 @@ int nic_qp_create(struct nic *nic, const struct nic_qp_attr *attr, uint32_t *qpn
             .uar_page = attr->uar_page,
             .next_on_uar = nic->first_on_uar[attr->uar_page],
             .record = attr->record,
+            .without_record = attr->without_record,
+            .rings_next = attr->without_record,
             .owner = attr->owner,
             .sq = attr->sq,
             .sq_depth_log2 = attr->sq_depth_log2,
@@ -123,6 +127,8 @@ int nic_qp_create(struct nic *nic, const struct nic_qp_attr *attr, uint32_t *qpn
             .rq_stride_log2 = attr->rq_stride_log2,
         };
         nic->first_on_uar[attr->uar_page] = n;
+        if (attr->without_record)
+            nic->recordless[attr->uar_page] = n;
         nic->pd_users[attr->pdn]++;
         nic->cqs[attr->send_cqn].users++;
         nic->cqs[attr->recv_cqn].users++;
@@ -150,6 +156,8 @@ int nic_qp_destroy(struct nic *nic, uint32_t qpn)
     while (*link != qpn)
         link = &nic->qps[*link].next_on_uar;
     *link = qp->next_on_uar;
+    if (qp->without_record)
+        nic->recordless[qp->uar_page] = 0;
     if (qp->watched) {
         unwatch(nic, &nic->first_watched, qpn);
         unwatch(nic, &nic->rest_watched, qpn);
@@ -198,7 +206,7 @@ static void qp_reset(struct nic_qp *qp)
     qp->suspicion = NIC_NO_SUSPICION;
     qp->doorbell_index = 0;
     qp->last_wqe_index = 0;
-    qp->rings_next = 0;
+    qp->rings_next = qp->without_record;
 }
 
 int nic_qp_modify(struct nic *nic, uint32_t qpn, const struct nic_qp_modify *modify)

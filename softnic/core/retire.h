@@ -47,9 +47,11 @@ PORT_FN void nic_qp_fatal(struct nic *nic, struct nic_qp *qp)
 }
 
 /* How many blocks software has published and the device has not executed; more than the ring holds
- * when the record makes no sense. */
+ * when the record, or the doorbell in its place, makes no sense. */
 PORT_FN uint32_t nic_sq_available(struct nic *nic, const struct nic_qp *qp)
 {
+    if (qp->without_record)
+        return (qp->doorbell_index - (uint32_t)qp->sq_done) & M5_INDEX_MASK;
     nic_touch(nic, NIC_TOUCH_SEND_RING);
     /* Acquire: pairs with the release before the program's store of the record; the WQEs that it
      * counts must be visible before they are fetched. */

@@ -24,6 +24,13 @@ static const struct {
                                                  "it"},
     [NIC_DIAG_DOORBELL_QPN] = {"doorbell_qpn", "a doorbell names a queue pair that does not exist "
                                                "or is bound to another UAR page"},
+    [NIC_DIAG_DOORBELL_PLACE] = {"doorbell_place", "a doorbell was rung at the wrong register of "
+                                                   "its UAR page: a queue pair without a doorbell "
+                                                   "record has the one at 0x600, one with a record "
+                                                   "those from 0x800 on"},
+    [NIC_DIAG_DOORBELL_RANGE] = {"doorbell_range", "the doorbell of a queue pair without a record "
+                                                   "went back, or names an index further ahead "
+                                                   "than the send ring is deep"},
     [NIC_DIAG_INDEX_LEAK] = {"index_leak", "the WQE index leaked out of its 16 bits into the opmod "
                                            "byte of the control segment"},
     [NIC_DIAG_INDEX_MISMATCH] = {"index_mismatch", "the control segment's WQE index is not that of "

@@ -182,7 +182,7 @@ static uint32_t make_cq(uint8_t *ring, struct m5_cq_record *record, uint32_t cqe
     return cqn;
 }
 
-static void make_queue(uint32_t i)
+static void make_queue(uint32_t i, bool without_record)
 {
     struct queue *queue = &queues[i];
     queue->send_cqn = make_cq(queue->send_ring, queue->send_record, i == 1 ? 64 : 128,
@@ -201,6 +201,7 @@ static void make_queue(uint32_t i)
         .recv_cqn = i == 2 ? queue->send_cqn : queue->recv_cqn,
         .uar_page = page,
         .record = queue->record,
+        .without_record = without_record,
         .sq = queue->sq,
         .sq_depth_log2 = SQ_LOG2,
         .rq = queue->rq,
@@ -238,6 +239,7 @@ static void destroy_queues(void)
     CHECK(nic->first_watched == 0 && nic->rest_watched == 0);
     CHECK(nic->first_cq_event == 0 && nic->first_qp_event == 0);
     CHECK(nic->first_on_uar[page] == 0 && nic->first_cq_on_uar[page] == 0);
+    CHECK(nic->recordless[page] == 0);
 }
 
 /* ---- What must hold after each round ---- */
@@ -352,8 +354,12 @@ static void post(struct queue *queue, struct input *input)
     }
     queue->record->send = port_be32((index + blocks) & 0xffff);
     queue->record_copy = *queue->record;
+    bool without_record = nic->qps[queue->qpn].without_record;
+    if (without_record)
+        first = port_be32((index + blocks) << 8);
     uint64_t doorbell = (uint64_t)second.raw << 32 | first.raw;
-    memcpy(nic->uar + M5_UAR_SEND, &doorbell, sizeof(doorbell));
+    memcpy(nic->uar + (without_record ? M5_UAR_SEND_NO_RECORD : M5_UAR_SEND), &doorbell,
+           sizeof(doorbell));
 }
 
 static void post_recv(struct queue *queue, struct input *input)
@@ -391,8 +397,8 @@ static void raw_record(struct queue *queue, struct input *input)
 
 static void raw_register(struct input *input)
 {
-    static const uint32_t registers[] = {M5_UAR_CQ_ARM, 0x800, 0x900, 0xa00, 0xb00};
-    uint32_t which = (uint32_t)take(input, 1) % 5;
+    static const uint32_t registers[] = {M5_UAR_CQ_ARM, 0x600, 0x800, 0x900, 0xa00, 0xb00};
+    uint32_t which = (uint32_t)take(input, 1) % 6;
     uint64_t value = take(input, 8);
     memcpy(nic->uar + registers[which], &value, sizeof(value));
 }
@@ -483,7 +489,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         .random = 1,
     };
     for (uint32_t i = 0; i < QUEUES; i++)
-        make_queue(i);
+        make_queue(i, i == 1 && flags >> 4 & 1);
     for (uint32_t i = 0; i < QUEUES; i++)
         connect(i);
     while (input.left > 0)

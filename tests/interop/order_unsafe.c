@@ -236,12 +236,31 @@ static const struct row rows[] = {
     {"exchanged record, warp", SHARE_WARP, DB_ORDER_GPU, RIGHT, PORT_GPU, false, SAFE,
      DB_RECORD_EXCHANGED},
 
+    {"no record, private", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, private, late", SHARE_PRIVATE, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, true, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, locked", SHARE_LOCKED, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, hand-off", SHARE_HANDOFF, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, ticket", SHARE_TICKET, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, warp", SHARE_WARP, DB_ORDER_SYSTEM, RIGHT, PORT_SYSTEM, false, SAFE,
+     DB_WITHOUT_RECORD},
+    {"no record, GPU scope and memory, ticket", SHARE_TICKET, DB_ORDER_GPU, RIGHT, PORT_GPU, false,
+     SAFE, DB_WITHOUT_RECORD},
+
     {"no order", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_SYSTEM, false, UNSAFE,
      DB_WITH_RECORD},
     {"no order, GPU memory", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_GPU, false, UNSAFE,
      DB_WITH_RECORD},
     {"no order, exchanged record", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_GPU, false,
      UNSAFE, DB_RECORD_EXCHANGED},
+    {"no order, no record", SHARE_PRIVATE, DB_ORDER_NONE_UNSAFE, RIGHT, PORT_SYSTEM, false, UNSAFE,
+     DB_WITHOUT_RECORD},
+    {"GPU scope over a host ring, no record", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_SYSTEM,
+     false, UNSAFE, DB_WITHOUT_RECORD},
     {"GPU scope over a host ring", SHARE_PRIVATE, DB_ORDER_GPU, RIGHT, PORT_SYSTEM, false, UNSAFE,
      DB_WITH_RECORD},
     {"no release before the record", SHARE_PRIVATE, DB_ORDER_SYSTEM, NO_RELEASE_BEFORE_RECORD,
@@ -255,14 +274,14 @@ static const struct row rows[] = {
 };
 
 /* NOPs through each slot, so that the device has poisoned all. */
-static void poison_all(struct db_qp *qp)
+static void poison_all(struct db_qp *qp, enum db_record record)
 {
     uint64_t index;
 
     CHECK(db_claim(qp, DEPTH, &index) == DB_OK, "claim");
     for (uint32_t i = 0; i < DEPTH; i++)
         db_build_nop(qp, index + i, i == DEPTH - 1 ? DB_SIGNALED : DB_UNSIGNALED);
-    db_publish(qp, index + DEPTH - 1, index + DEPTH, DB_ORDER_SYSTEM, DB_WITH_RECORD);
+    db_publish(qp, index + DEPTH - 1, index + DEPTH, DB_ORDER_SYSTEM, record);
     CHECK(db_flush(qp) == DB_OK, "the first %d are not complete", DEPTH);
     order_weak_leave();
 }
@@ -282,7 +301,9 @@ static void run(const struct row *row, uint64_t seed)
                                       .random = seed};
     /* A record that nobody announces again leaves the put undone: its wait must end. */
     const struct db_queue_attr attr = {
-        .depth = DEPTH, .timeout_ns = row->caught_as == NIC_DIAG_RECORD_STALE ? 2 * HELD_NS : 0};
+        .depth = DEPTH,
+        .without_record = row->record == DB_WITHOUT_RECORD,
+        .timeout_ns = row->caught_as == NIC_DIAG_RECORD_STALE ? 2 * HELD_NS : 0};
     bool one = row->way == SHARE_PRIVATE;
     const struct db_gpu_shape shape = {.ctas = one ? 1 : 4,
                                        .threads = one ? 1 : THREADS / 4,
@@ -310,7 +331,7 @@ static void run(const struct row *row, uint64_t seed)
                                     .failure = &failure,
                                     .posts = &posts};
     for (uint32_t round = 0;; round++) {
-        poison_all(qp);
+        poison_all(qp, attr.without_record ? DB_WITHOUT_RECORD : DB_WITH_RECORD);
         qp->with_record = row->record;
         share_launch(&set, 4, &orders, shape, &args, &failure);
         softnic_read_counters(&after);

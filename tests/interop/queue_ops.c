@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claim: every operation of device.h does what it says, posted by one owner, through queues of
- * libdoorbell with a completion ring and with a collapsed CQ; on and on past the 16-bit index; and
- * whatever part of the ring a claim takes. Strict mode poisons each executed block, delays each
- * fetch where the variant says so, and has nothing to report.
+ * libdoorbell with a completion ring and with a collapsed CQ, with a doorbell record and without;
+ * on and on past the 16-bit index; and whatever part of the ring a claim takes. Strict mode poisons
+ * each executed block, delays each fetch where the variant says so, and has nothing to report.
  */
 #include "queue_ends.h"
 
@@ -16,14 +16,17 @@
 struct variant {
     const char *name;
     bool collapsed;
+    bool without_record;
     uint32_t fetch_delay_ns;
 };
 
 static const struct variant variants[] = {
-    {"ring", false, 0},
-    {"collapsed", true, 0},
-    {"ring, late fetches", false, 20000},
-    {"collapsed, late fetches", true, 20000},
+    {"ring", false, false, 0},
+    {"collapsed", true, false, 0},
+    {"ring, late fetches", false, false, 20000},
+    {"collapsed, late fetches", true, false, 20000},
+    {"no record", false, true, 0},
+    {"no record, late fetches", true, true, 20000},
 };
 
 static const uint32_t sizes[] = {1, 2, 7, 8, 63, 64, 65, 1000, 4096, 7168, 65537, BUFFER_BYTES - 1};
@@ -178,7 +181,10 @@ static void run(const struct variant *variant)
 {
     const struct nic_strict strict = {
         .enabled = 1, .poison = 1, .fetch_delay_ns = variant->fetch_delay_ns, .random = 1};
-    struct db_queue_attr attr = {.depth = DEPTH, .recv_depth = 16, .collapsed = variant->collapsed};
+    struct db_queue_attr attr = {.depth = DEPTH,
+                                 .recv_depth = 16,
+                                 .collapsed = variant->collapsed,
+                                 .without_record = variant->without_record};
     struct queue_ends ends;
     struct db_queue_info info;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Claim (cases C06 and C08): whatever the way in which 1 to 256 device threads share queues of any
- * depth, with a completion ring or a collapsed CQ, each call makes the documented number of WQEs
- * and one signal, nothing hangs, and what a thread reads after its own wait is what it wrote. The
- * device poisons each executed block and delays each fetch at random, and strict mode has nothing
- * to report.
+ * depth, with a completion ring or a collapsed CQ, with a doorbell record or without, each call
+ * makes the documented number of WQEs and one signal, nothing hangs, and what a thread reads after
+ * its own wait is what it wrote. The device poisons each executed block and delays each fetch at
+ * random, and strict mode has nothing to report.
  */
 #include "share_rig.h"
 
@@ -139,16 +139,15 @@ static bool left_out(size_t shape, uint32_t depth, bool collapsed)
     return (depth < 64 || SHARE_SLOWER > 1) && shape % 2 != collapsed;
 }
 
-static void shared(uint32_t depth, bool collapsed, uint32_t fetch_delay_ns, uint64_t seed)
+static void shared(const struct db_queue_attr *attr, uint32_t fetch_delay_ns, uint64_t seed)
 {
-    const struct db_queue_attr attr = {.depth = depth, .collapsed = collapsed};
     struct share_set set;
 
     share_strict(fetch_delay_ns, seed);
-    share_set_create(&set, &attr, MAX_QUEUES, MAX_THREADS);
+    share_set_create(&set, attr, MAX_QUEUES, MAX_THREADS);
     for (size_t i = 0; i < SHAPES; i++) {
         const struct db_gpu_shape shape = {.ctas = shapes[i].ctas, .threads = shapes[i].threads};
-        if (left_out(i, depth, collapsed))
+        if (left_out(i, attr->depth, attr->collapsed))
             continue;
         for (int way = SHARE_LOCKED; way < SHARE_WAYS; way++) {
             run(&set, (enum share_way)way, shapes[i].workers, shape, 1);
@@ -161,16 +160,15 @@ static void shared(uint32_t depth, bool collapsed, uint32_t fetch_delay_ns, uint
 }
 
 /* As many queues as threads. */
-static void private(uint32_t depth, bool collapsed, uint64_t seed)
+static void private(const struct db_queue_attr *attr, uint64_t seed)
 {
     static const uint32_t counts[] = {1, 2, 64};
-    const struct db_queue_attr attr = {.depth = depth, .collapsed = collapsed};
 
     share_strict(1000, seed);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         struct share_set set;
         uint32_t n = counts[i], ctas = n < 4 ? n : 4;
-        share_set_create(&set, &attr, n, n);
+        share_set_create(&set, attr, n, n);
         run(&set, SHARE_PRIVATE, 1, (struct db_gpu_shape){.ctas = 1, .threads = n}, n);
         run(&set, SHARE_PRIVATE, 4, (struct db_gpu_shape){.ctas = ctas, .threads = n / ctas}, n);
         share_set_destroy(&set);
@@ -180,19 +178,28 @@ static void private(uint32_t depth, bool collapsed, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    static const uint32_t depths[] = {2, 4, 64};
+    static const struct db_queue_attr attrs[] = {
+        {.depth = 2},
+        {.depth = 4},
+        {.depth = 64},
+        {.depth = 2, .collapsed = true},
+        {.depth = 4, .collapsed = true},
+        {.depth = 64, .collapsed = true},
+        {.depth = 4, .without_record = true},
+        {.depth = 64, .collapsed = true, .without_record = true},
+    };
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : port_now_ns() | 1;
 
     printf("seed %llu\n", (unsigned long long)seed);
-    for (int collapsed = 0; collapsed < 2; collapsed++) {
-        for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
-            uint64_t start = port_now_ns();
-            private(depths[i], collapsed, seed);
-            shared(depths[i], collapsed, collapsed ? 3000 : 1000, seed);
-            printf("depth %u, %s: %.1f s\n", depths[i], collapsed ? "collapsed" : "ring",
-                   (double)(port_now_ns() - start) / 1e9);
-            fflush(stdout);
-        }
+    for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
+        const struct db_queue_attr *attr = &attrs[i];
+        uint64_t start = port_now_ns();
+        private(attr, seed);
+        shared(attr, attr->collapsed ? 3000 : 1000, seed);
+        printf("depth %u, %s, %s record: %.1f s\n", attr->depth,
+               attr->collapsed ? "collapsed" : "ring", attr->without_record ? "no" : "a",
+               (double)(port_now_ns() - start) / 1e9);
+        fflush(stdout);
     }
     return 0;
 }

@@ -120,9 +120,10 @@ void rig_create(struct rig *rig, struct rig_queue *queue, uint32_t page, uint32_
         .sq = map(64ull << depth_log2),
         .rq = map(4096),
         .record = map(4096),
-        .doorbell = (uint64_t *)(void *)(rig->uar + (size_t)page * M5_UAR_BYTES + 0x800 +
-                                         (size_t)reg * 0x100),
+        .without_record = reg == RIG_NO_RECORD,
     };
+    size_t offset = queue->without_record ? 0x600 : 0x800 + (size_t)reg * 0x100;
+    queue->doorbell = (uint64_t *)(void *)(rig->uar + (size_t)page * M5_UAR_BYTES + offset);
     struct nic *nic = nic_hold(rig->host);
     create_cq(rig, nic, &queue->send_cq, page, depth_log2);
     create_cq(rig, nic, &queue->recv_cq, page, queue->recv_depth_log2);
@@ -133,6 +134,7 @@ void rig_create(struct rig *rig, struct rig_queue *queue, uint32_t page, uint32_
         .user_index = 0x123456,
         .uar_page = page,
         .record = queue->record,
+        .without_record = queue->without_record,
         .sq = queue->sq,
         .sq_depth_log2 = depth_log2,
         .rq = queue->rq,
@@ -215,7 +217,7 @@ void rig_start_at(struct rig_queue *queue, uint64_t index)
     struct nic_qp *qp = nic_qp_find(nic_hold(queue->rig->host), queue->qpn);
     qp->sq_done = index;
     qp->last_wqe_index = (uint32_t)(index - 1) & 0xffff;
-    qp->doorbell_index = qp->last_wqe_index;
+    qp->doorbell_index = queue->without_record ? (uint32_t)index & 0xffff : qp->last_wqe_index;
     queue->posted = index;
     rig_record(queue, index);
     nic_release(queue->rig->host);
@@ -256,8 +258,9 @@ void rig_ring(const struct rig_queue *queue, uint64_t index)
 uint64_t rig_post(struct rig_queue *queue, struct wqe *wqe)
 {
     uint64_t index = rig_put(queue, wqe);
-    rig_record(queue, queue->posted);
-    rig_ring(queue, index);
+    if (!queue->without_record)
+        rig_record(queue, queue->posted);
+    rig_ring(queue, queue->without_record ? queue->posted : index);
     return index;
 }
 

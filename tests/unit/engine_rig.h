@@ -17,6 +17,7 @@
 
 #define RIG_PAYLOAD_BYTES (1u << 20)
 #define RIG_PATIENCE_NS   20000000000ull /* for what must happen */
+#define RIG_NO_RECORD     4              /* a register: of a queue pair without a send record */
 
 struct rig {
     struct nic_host *host;
@@ -42,6 +43,7 @@ struct rig_queue {
     uint32_t qpn;
     uint32_t page; /* UAR page */
     uint64_t *doorbell;
+    bool without_record;
     uint32_t depth_log2; /* of the send ring, in blocks */
     uint32_t recv_depth_log2;
     uint8_t *sq, *rq;
@@ -55,8 +57,8 @@ void rig_stop(struct rig *rig);
 
 uint32_t rig_uar(struct rig *rig);
 
-/* Makes a queue pair with receive WQEs of 64 bytes; `reg` is one of the page's four registers. CQs
- * are as deep as the rings. */
+/* Makes a queue pair with receive WQEs of 64 bytes; `reg` is one of the page's four registers, or
+ * RIG_NO_RECORD. CQs are as deep as the rings. */
 void rig_create(struct rig *rig, struct rig_queue *queue, uint32_t page, uint32_t reg,
                 uint32_t depth_log2);
 /* To RTS, with each other (or with itself), all rights, retry settings as given. */
@@ -81,7 +83,7 @@ void rig_build(const struct rig_queue *queue, struct wqe *wqe, size_t from, size
 uint64_t rig_put(struct rig_queue *queue, struct wqe *wqe);
 void rig_record(const struct rig_queue *queue, uint64_t index);
 void rig_ring(const struct rig_queue *queue, uint64_t index);
-/* All of them. */
+/* All of them; without a record two, and the doorbell names the next free block. */
 uint64_t rig_post(struct rig_queue *queue, struct wqe *wqe);
 void rig_post_recv(struct rig_queue *queue, void *address, uint32_t bytes);
 

@@ -163,6 +163,21 @@ static void control_calls(void)
     }
 }
 
+/* The page's other register wakes it as well. */
+static void without_record(void)
+{
+    struct rig_queue other;
+    struct wqe wqe;
+
+    rig_loop(&rig, &other, queue.page, RIG_NO_RECORD, 6);
+    rig_build(&other, &wqe, 0, 64);
+    for (int i = 0; i < 20; i++) {
+        let_sleep();
+        rig_expect(&other, rig_post(&other, &wqe));
+    }
+    rig_destroy(&other);
+}
+
 /* ---- What happens to UAR pages while it sleeps ---- */
 
 static uint8_t *map_page(uint32_t page)
@@ -343,6 +358,7 @@ static void without_userfaultfd(void)
         printf("idle without userfaultfd: %llu ns of CPU in 600 ms\n",
                (unsigned long long)idle_cost());
         control_calls();
+        without_record();
         mapped_twice();
         unmapped_asleep();
         stop();
@@ -364,6 +380,7 @@ int main(void)
     idle();
     wake_up("asleep");
     control_calls();
+    without_record();
     mapped_twice();
     unmapped_asleep();
     forked();

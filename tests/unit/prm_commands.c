@@ -202,7 +202,8 @@ static void test_capabilities(void)
         CHECK(get(page, m5_cmd_hca_cap_log_max_srq) == 0 && get(page, m5_cmd_hca_cap_dct) == 0);
     }
     page = query_cap(&command, M5_CAP_GENERAL_2, 1);
-    CHECK(get(page, m5_cmd_hca_cap_2_send_dbr_mode_no_dbr_ext) == 0);
+    CHECK(get(page, m5_cmd_hca_cap_2_send_dbr_mode_no_dbr_ext) == 1);
+    CHECK(get(page, m5_cmd_hca_cap_2_send_dbr_mode_no_dbr_int) == 0);
     page = query_cap(&command, M5_CAP_ATOMIC, 1);
     CHECK(get(page, m5_atomic_caps_atomic_operations) == 15);
     CHECK(get(page, m5_atomic_caps_atomic_size_qp) == 12);

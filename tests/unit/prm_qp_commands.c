@@ -42,7 +42,8 @@ static void test_create_qp(void)
         {QPC, m5_qpc_rq_type, M5_QPC_RQ_SHARED, PRM_SYN_QP_RQ_TYPE, M5_STAT_BAD_PARAM},
         {QPC, m5_qpc_rq_type, 2, PRM_SYN_QP_RQ_TYPE, M5_STAT_BAD_PARAM},
         {QPC, m5_qpc_wq_signature, 1, PRM_SYN_QP_SIGNATURE, M5_STAT_BAD_PARAM},
-        {QPC, m5_qpc_send_dbr_mode, M5_QPC_SEND_NO_RECORD, PRM_SYN_QP_NO_RECORD, M5_STAT_BAD_PARAM},
+        {QPC, m5_qpc_send_dbr_mode, 2, PRM_SYN_QP_DBR_MODE, M5_STAT_BAD_PARAM},
+        {QPC, m5_qpc_send_dbr_mode, 3, PRM_SYN_QP_DBR_MODE, M5_STAT_BAD_PARAM},
         {QPC, m5_qpc_cd_master, 1, PRM_SYN_QP_CROSS_CHANNEL, M5_STAT_BAD_PARAM},
         {QPC, m5_qpc_cd_slave_send, 1, PRM_SYN_QP_CROSS_CHANNEL, M5_STAT_BAD_PARAM},
         {QPC, m5_qpc_cd_slave_receive, 1, PRM_SYN_QP_CROSS_CHANNEL, M5_STAT_BAD_PARAM},
@@ -105,6 +106,28 @@ static void test_create_qp(void)
     put(command.in, m5_create_qp_in_wq_umem_id, 0);
     qp = create_qp(&command);
     CHECK(!qp->sq && !qp->rq);
+    do_qp(M5_CMD_DESTROY_QP, qp->qpn);
+}
+
+/* One without a send record has its page's register to itself. */
+static void test_without_record(void)
+{
+    struct command command;
+
+    build_create_qp(&command, send_cqn, recv_cqn);
+    put(command.in + QPC, m5_qpc_send_dbr_mode, M5_QPC_SEND_NO_RECORD);
+    const struct nic_qp *qp = create_qp(&command);
+    CHECK(qp->without_record);
+    build_create_qp(&command, send_cqn, recv_cqn);
+    put(command.in + QPC, m5_qpc_send_dbr_mode, M5_QPC_SEND_NO_RECORD);
+    refused(&command, PRM_SYN_QP_REGISTER, M5_STAT_BUSY);
+
+    struct command query;
+    build_on_qp(&query, M5_CMD_QUERY_QP, qp->qpn);
+    CHECK(execute(&query) == 0);
+    CHECK(get(query.out + m5_query_qp_out_qpc, m5_qpc_send_dbr_mode) == M5_QPC_SEND_NO_RECORD);
+    do_qp(M5_CMD_DESTROY_QP, qp->qpn);
+    qp = create_qp(&command);
     do_qp(M5_CMD_DESTROY_QP, qp->qpn);
 }
 
@@ -305,6 +328,7 @@ int main(void)
     send_cqn = create_cq();
     recv_cqn = create_cq();
     test_create_qp();
+    test_without_record();
     test_states();
     test_parameters();
     test_other_qp_commands();
