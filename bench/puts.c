@@ -193,8 +193,7 @@ static enum bench_status report(struct bench *b, const struct puts_variant *vari
     return bench_report(b, &record, samples);
 }
 
-/* A queue in error is of no further use; this takes its place. */
-static enum bench_status reconnect(struct bench *b)
+enum bench_status puts_reconnect(struct bench *b)
 {
     struct puts *puts = b->state;
     struct transport *t = &puts->transport;
@@ -209,7 +208,7 @@ enum bench_status puts_lost(struct bench *b, enum db_order order)
     enum bench_status status =
         bench_degrade(b, "%s did not carry a put from a ring in %s, as it may not; no result",
                       puts_order_name(order), transport_place(puts->attr.ring));
-    return bench_worse(status, reconnect(b));
+    return bench_worse(status, puts_reconnect(b));
 }
 
 enum bench_status puts_measure(struct bench *b, const struct puts_variant *variant)

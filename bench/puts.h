@@ -58,6 +58,9 @@ void puts_config(const struct puts *puts, bool inlined, enum db_order order, enu
 enum bench_status puts_setup(struct bench *b, uint32_t max_bytes);
 void puts_teardown(struct bench *b);
 
+/* Makes queues of `attr`, connected, in place of those that are there, which may be in error. */
+enum bench_status puts_reconnect(struct bench *b);
+
 /* An order that does not reach the ring may lose messages: that is no failure of the experiment,
  * and what was measured until then does not count. Says so, and connects anew: a queue in error is
  * of no further use. BENCH_DEGRADED, or worse. */

@@ -2,9 +2,9 @@
 /*
  * What each order of the WQE, record and doorbell stores costs (Table 4): system-scope releases,
  * GPU-scope releases, and none; in GPU memory also an exchange of the record in place of the second
- * release. The unordered variant is for measuring only: that no payload was damaged in a run does
- * not make it safe. Beside them a release alone, and how much longer it takes while other threads
- * of the GPU poll host memory.
+ * release; and no record at all, where the device offers that. The unordered variant is for
+ * measuring only: that no payload was damaged in a run does not make it safe. Beside them a release
+ * alone, and how much longer it takes while other threads of the GPU poll host memory.
  */
 #include "../cases.h"
 #include "../floors.h"
@@ -27,6 +27,19 @@ static const struct puts_variant variants[] = {
 static const struct puts_variant exchanged = {
     .inlined = true, .order = DB_ORDER_GPU, .record = DB_RECORD_EXCHANGED, .bytes = BYTES};
 
+/* One release, and the doorbell. The queue is another: whether its record is read, the device is
+ * told when it is made. */
+static enum bench_status without_record(struct bench *b)
+{
+    struct puts *puts = b->state;
+    const struct puts_variant variant = {
+        .inlined = true, .order = puts->pair.order, .record = DB_WITHOUT_RECORD, .bytes = BYTES};
+
+    puts->attr.without_record = true;
+    enum bench_status status = puts_reconnect(b);
+    return status == BENCH_PASS ? puts_measure(b, &variant) : status;
+}
+
 static enum bench_status run(struct bench *b)
 {
     struct puts *puts = b->state;
@@ -35,6 +48,8 @@ static enum bench_status run(struct bench *b)
         puts_measure_all(b, variants, sizeof(variants) / sizeof(variants[0]));
     if (status != BENCH_FAIL && puts->pair.order == DB_ORDER_GPU)
         status = bench_worse(status, puts_measure(b, &exchanged));
+    if (status != BENCH_FAIL && puts->transport.info.without_record)
+        status = bench_worse(status, without_record(b));
     if (status != BENCH_FAIL)
         status = bench_worse(status, floors_of_a_release(b, &puts->transport));
     return status;

@@ -77,6 +77,10 @@ PORT_FN void put_ordered(const struct bench_put_args *args, bool inlined)
 {
     if (args->order == DB_ORDER_GPU && args->record == DB_RECORD_EXCHANGED)
         put_loop(args, inlined, DB_ORDER_GPU, DB_RECORD_EXCHANGED);
+    else if (args->order == DB_ORDER_GPU && args->record == DB_WITHOUT_RECORD)
+        put_loop(args, inlined, DB_ORDER_GPU, DB_WITHOUT_RECORD);
+    else if (args->record == DB_WITHOUT_RECORD)
+        put_loop(args, inlined, DB_ORDER_SYSTEM, DB_WITHOUT_RECORD);
     else if (args->order == DB_ORDER_GPU)
         put_loop(args, inlined, DB_ORDER_GPU, DB_WITH_RECORD);
     else if (args->order == DB_ORDER_SYSTEM)

@@ -30,7 +30,7 @@ struct bench_put_args {
     struct bench_payloads payloads;
     uint32_t inlined; /* the payload travels in the WQE */
     uint32_t order;   /* enum db_order */
-    uint32_t record;  /* enum db_record: with, or exchanged in GPU order */
+    uint32_t record;  /* enum db_record: with, exchanged in GPU order, or safe without */
     uint32_t warmup;
     uint32_t count;
     struct bench_interval *issue; /* [count] ticks from the call to behind the doorbell store */
