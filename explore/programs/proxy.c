@@ -95,6 +95,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     struct memory *memory = object;
     struct db_ring *ring = &memory->ring;
     struct db_ring_own own = ring->own;
+    db_ring_aim(ring, &own);
     uint32_t steps = variants[config->variant].steps;
     uint64_t index = 0;
 
