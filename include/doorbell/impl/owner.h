@@ -185,12 +185,21 @@ PORT_FN bool db_owner_wait_room(struct db_owner *owner, uint32_t blocks)
     return !owner->status;
 }
 
+/* Has what a WQE at `index` needs worked out before a branch: where it lies, and the index as the
+ * device reads it. */
+PORT_FN void db_owner_ready(const struct db_owner *owner, uint64_t index)
+{
+    port_ready64((uintptr_t)db_block(&owner->here, index));
+    port_ready32(port_be_mid16((uint32_t)index, 0));
+}
+
 /* Claims blocks as db_claim() does. False when it could not: owner->status says why, with the
  * statuses of db_claim(). (A truth value, which a compiler for GPUs folds into the caller's branch;
  * a status that is handed on costs a branch more.) */
 PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {
     *index = owner->claimed;
+    db_owner_ready(owner, *index);
     if (PORT_UNLIKELY(owner->room < blocks) && !db_owner_wait_room(owner, blocks))
         return false;
     owner->claimed += blocks;
@@ -202,6 +211,8 @@ PORT_FN bool db_owner_claim(struct db_owner *owner, uint32_t blocks, uint64_t *i
  * a wait for room found is in the queue, and nothing more is claimed by what is known here. */
 PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64_t *index)
 {
+    *index = owner->claimed;
+    db_owner_ready(owner, *index);
     if (PORT_UNLIKELY(owner->room < blocks)) {
         owner->status = blocks > owner->here.depth
                             ? DB_ERROR_INVALID
@@ -209,7 +220,6 @@ PORT_FN bool db_owner_claim_once(struct db_owner *owner, uint32_t blocks, uint64
         if (owner->status)
             return false;
     }
-    *index = owner->claimed;
     owner->claimed += blocks;
     return true;
 }

@@ -21,6 +21,10 @@
 /* What does not change while anybody posts. */
 #define port_constant(from) (from)
 
+/* Nothing is gained by having a value early. */
+#define port_ready32(value) ((void)(value))
+#define port_ready64(value) ((void)(value))
+
 /* Written before a loop whose iterations are independent: several are worked on at once. */
 #define PORT_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)

@@ -22,6 +22,10 @@
 /* What does not change while anybody posts. */
 #define port_constant(from) (from)
 
+/* Nothing is gained by having a value early. */
+#define port_ready32(value) ((void)(value))
+#define port_ready64(value) ((void)(value))
+
 enum port_op_kind {
     PORT_OP_LOAD,
     PORT_OP_STORE,
