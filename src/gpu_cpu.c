@@ -160,7 +160,7 @@ static void cpu_unmap(struct db_gpu *gpu, void *host)
     (void)host;
 }
 
-static int cpu_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
+static int cpu_dma_buf(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
 {
     (void)gpu;
     (void)address;
@@ -422,7 +422,7 @@ const struct db_gpu_backend db_gpu_cpu_backend = {
     .copy = cpu_copy,
     .map = cpu_map,
     .unmap = cpu_unmap,
-    .export = cpu_export,
+    .dma_buf = cpu_dma_buf,
     .launch = cpu_launch,
     .done = cpu_done,
     .wait = cpu_wait,

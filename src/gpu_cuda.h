@@ -81,7 +81,7 @@ void cuda_free(struct db_gpu *gpu, struct db_gpu_buffer *buffer);
 int cuda_copy(struct db_gpu *gpu, void *to, const void *from, size_t bytes);
 int cuda_map(struct db_gpu *gpu, enum db_gpu_pages kind, void *host, size_t bytes, void **device);
 void cuda_unmap(struct db_gpu *gpu, void *host);
-int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
+int cuda_dma_buf(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
 
 /* Forgets what was not freed; the context still stands. */
 void cuda_memory_end(struct db_gpu_cuda *cuda);

@@ -268,7 +268,7 @@ void cuda_unmap(struct db_gpu *gpu, void *host)
 
 /* The driver takes whole pages of the host alone: CUDA Driver API, cuMemGetHandleForAddressRange().
  */
-int cuda_export(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
+int cuda_dma_buf(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset)
 {
     struct db_gpu_cuda *cuda = (struct db_gpu_cuda *)gpu;
     uint64_t first = (uintptr_t)address & ~(cuda->page_bytes - 1);

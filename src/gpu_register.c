@@ -22,7 +22,7 @@ static int through_dma_buf(const struct db_device *device, struct db_gpu *gpu,
     uint64_t offset;
     int fd;
 
-    int error = gpu->backend->export(gpu, buffer->device, buffer->bytes, &fd, &offset);
+    int error = gpu->backend->dma_buf(gpu, buffer->device, buffer->bytes, &fd, &offset);
     if (error) {
         snprintf(why, WHY_BYTES, "%s", db_gpu_error_text());
         return error;

@@ -185,6 +185,17 @@ PORT_FN int db_flush(struct db_qp *qp)
     return db_flush_alone(qp);
 }
 
+/*
+ * Waits until `*word`, of this side's memory, is at least `least`: a count that a peer adds to, or
+ * numbers that it puts. What it put before on the same queue is visible then. Returns DB_OK, or
+ * DB_ERROR_TIMEOUT after `timeout_ns`.
+ */
+PORT_FN int db_wait_word(const uint64_t *word, uint64_t least, uint64_t timeout_ns)
+{
+    uint64_t deadline = port_now_ns() + timeout_ns;
+    return port_wait_ge64(word, least, PORT_SYSTEM, deadline) ? DB_ERROR_TIMEOUT : DB_OK;
+}
+
 #include "device_shared.h"
 
 /* ---- A set of queues, of both kinds ---- */

@@ -19,6 +19,10 @@
 
 #include <doorbell/impl/port_kernel.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* CUDA's limit, kept by the CPU backend so that kernels stay portable. */
 #define DB_GPU_MAX_CTA_THREADS 1024
 
@@ -129,7 +133,7 @@ struct db_gpu_backend {
     /* A dma-buf file descriptor of memory within a GPU buffer that alloc() gave; the caller closes
      * it. The dma-buf is whole pages of the host, and `address` lies `*offset` bytes into it.
      * -EOPNOTSUPP: there is none. */
-    int (*export)(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
+    int (*dma_buf)(struct db_gpu *gpu, void *address, size_t bytes, int *fd, uint64_t *offset);
 
     /*
      * Starts a grid and returns at once; `args` (kernel->args_bytes of them) are copied. Several
@@ -166,5 +170,9 @@ const char *db_gpu_error_text(void);
 
 /* For backends: leaves a sentence and returns `error`. */
 __attribute__((format(printf, 2, 3))) int db_gpu_fail(int error, const char *format, ...);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

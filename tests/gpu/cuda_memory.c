@@ -68,7 +68,7 @@ static void exported(struct db_gpu *gpu, uint8_t *address, size_t bytes, size_t 
     uint64_t offset;
     int fd;
 
-    CHECK(cuda->export(gpu, address, bytes, &fd, &offset) == 0, "pages of %zu: %s", page,
+    CHECK(cuda->dma_buf(gpu, address, bytes, &fd, &offset) == 0, "pages of %zu: %s", page,
           db_gpu_error_text());
     CHECK(pread(fd, &range, sizeof(range), 0) == (ssize_t)sizeof(range), "%d", fd);
     CHECK(range.address == first && range.bytes == end - first &&
@@ -104,12 +104,12 @@ static void exports(void)
     CHECK(cuda->alloc(gpu, DB_GPU_MEMORY_GPU, 1, &buffer) == 0, "%s", db_gpu_error_text());
     fake->fail_call = "cuMemGetHandleForAddressRange";
     fake->fail_result = 801;
-    CHECK(cuda->export(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no dma-buf");
+    CHECK(cuda->dma_buf(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no dma-buf");
     expect_words("no dma-buf", db_gpu_error_text(), "cuda:1|no dma-buf|FAKE_801");
     struct cuda_driver before_it = *state->driver;
     before_it.range_handle = NULL;
     state->driver = &before_it;
-    CHECK(cuda->export(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no such call");
+    CHECK(cuda->dma_buf(gpu, buffer.device, 1, &fd, &offset) == -EOPNOTSUPP, "no such call");
     expect_words("no such call", db_gpu_error_text(), "dma-buf|11.7");
     cuda->close(gpu);
     expect_nothing(fake, "exports");

@@ -3,7 +3,7 @@
 #
 # Claim: the documented example runs as the build made it; and it compiles from an installed tree with
 # what pkg-config says, against the shared and against the static library, and runs on the software
-# device.
+# device. So does the one for CUDA where there is nvcc; where there is no GPU it says so.
 set -eu
 
 build=${DOORBELL_BUILD:?names the build directory}
@@ -42,6 +42,23 @@ cc -Wall -Wextra -Werror "$example" $(flags --cflags --libs) \
 readelf -d "$prefix/put" | grep -q 'NEEDED.*libdoorbell.so.0' ||
     { echo "the example does not use the shared library"; exit 1; }
 run "$prefix/put"
+
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+if command -v "$nvcc" >/dev/null; then
+    # shellcheck disable=SC2046
+    "$nvcc" -std=c++17 -Werror all-warnings "${example%/*}/pingpong.cu" $(flags --cflags --libs) \
+        -o "$prefix/pingpong"
+    for how in gpu proxy; do
+        if env -u LD_PRELOAD LD_LIBRARY_PATH="$libdir" SOFTNIC=on timeout 50 \
+            "$prefix/bin/doorbell" softnic -- "$prefix/pingpong" $how >"$prefix/out" 2>"$prefix/err"; then
+            grep -q '^1000 round trips, posted by .*, over the software device' "$prefix/out" ||
+                { cat "$prefix/out"; exit 1; }
+        elif [ -e /dev/nvidia0 ] || ! grep -q 'NVIDIA' "$prefix/err"; then
+            cat "$prefix/out" "$prefix/err"
+            exit 1
+        fi
+    done
+fi
 
 rm "$libdir"/libdoorbell.so*
 # shellcheck disable=SC2046

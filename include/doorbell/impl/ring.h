@@ -159,8 +159,11 @@ PORT_COLD struct db_ring_room db_ring_wait_posted(const struct db_ring_progress 
                                                   struct db_ring_many *many, uint64_t timeout_ns,
                                                   uint64_t least, bool acquire)
 {
-    const struct db_ring ring = {.progress = progress, .many = many, .timeout_ns = timeout_ns};
-    struct db_ring_room room = {.status = DB_OK};
+    struct db_ring_room room = {DB_OK, 0};
+    struct db_ring ring;
+    ring.progress = progress;
+    ring.many = many;
+    ring.timeout_ns = timeout_ns;
     uint64_t deadline = 0;
     for (uint32_t polls = 1;; polls++) {
         room.posted = acquire ? port_ld64(&progress->posted, PORT_ACQUIRE, PORT_SYSTEM)
