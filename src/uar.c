@@ -13,9 +13,9 @@
 
 /* Values of mlx5dv_devx_alloc_uar()'s flags; rdma-core 44's header has no name for the last. */
 enum uar_flags {
-    UAR_BLUEFLAME = 0,               /* rdma-core gives a page's registers to two users */
-    UAR_NON_CACHED = 1,              /* the context's one page */
-    UAR_DEDICATED = (int)(1u << 31), /* a non-cached page of one's own; since rdma-core 46 */
+    UAR_BLUEFLAME = 0,               /* one of the two registers of a page */
+    UAR_NON_CACHED = 1,              /* the context's one page, for all who ask */
+    UAR_DEDICATED = (int)(1u << 31), /* one of four of a non-cached page; since rdma-core 46 */
 };
 
 /* A store to a write-combining register stays in a CPU's buffer until something pushes it out, so
@@ -47,21 +47,23 @@ static bool is_taken(const struct db_device *device, uint32_t page_id)
 }
 
 /*
- * A page that no other queue without a record rings at: on the software device the register is
- * memory, so of two doorbells that meet in it one is lost, and without a record nothing else tells
- * of it. A page that is taken is held while the next is asked for; page `before` was held already.
+ * On a page at which no other queue without a record rings: on the software device its register for
+ * them is memory, so of two doorbells that meet there one is lost, and without a record nothing
+ * else tells of it. What lies on a page that is taken is held while the next is asked for; `before`
+ * was held already.
  */
-static struct mlx5dv_devx_uar *allocate_alone(const struct db_queue *queue, uint32_t before)
+static struct mlx5dv_devx_uar *allocate_alone(const struct db_queue *queue,
+                                              const struct mlx5dv_devx_uar *before)
 {
     struct mlx5dv_devx_uar *uar = allocate(queue);
 
     if (!uar || !is_taken(queue->device, uar->page_id))
         return uar;
-    struct mlx5dv_devx_uar *next = NULL;
-    if (uar->page_id != before)
-        next = allocate_alone(queue, uar->page_id);
-    else
+    if (uar == before) { /* there is one for all */
         errno = EBUSY;
+        return NULL;
+    }
+    struct mlx5dv_devx_uar *next = allocate_alone(queue, uar);
     mlx5dv_devx_free_uar(uar);
     return next;
 }
@@ -71,7 +73,7 @@ static void allocate_recordless(struct db_queue *queue)
     struct db_device *device = queue->device;
 
     pthread_mutex_lock(&device->lock);
-    queue->uar = device->path.software ? allocate_alone(queue, 0) : allocate(queue);
+    queue->uar = device->path.software ? allocate_alone(queue, NULL) : allocate(queue);
     if (queue->uar) {
         queue->next_recordless = device->recordless;
         device->recordless = queue;
