@@ -39,13 +39,18 @@ PORT_CODE bool nic_names_free_block(const struct nic_qp *qp, struct be32 send)
            port_host32(second) >> 8 != qp->qpn;
 }
 
+PORT_CODE void nic_diagnose_range(struct nic *nic, const struct nic_qp *qp, uint32_t index)
+{
+    nic_diagnose(nic, NIC_DIAG_DOORBELL_RANGE, qp->qpn, index,
+                 (uint32_t)qp->sq_done & M5_INDEX_MASK);
+}
+
 /* A suspicion that lasted. */
 PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
 {
-    if (qp->without_record) {
+    if (qp->without_record) { /* stale, as nothing else is suspected of it */
         qp->suspicion = NIC_NO_SUSPICION;
-        nic_diagnose(nic, NIC_DIAG_DOORBELL_RANGE, qp->qpn, qp->doorbell_index,
-                     (uint32_t)qp->sq_done & M5_INDEX_MASK);
+        nic_diagnose_range(nic, qp, qp->doorbell_index);
         return;
     }
     nic->touching_id = qp->qpn;
@@ -69,16 +74,21 @@ PORT_CODE void nic_convict(struct nic *nic, struct nic_qp *qp)
     }
 }
 
-/* Does the last doorbell name the last WQE executed, or one behind it? */
+/* Does the last doorbell name the last WQE executed, or one behind it? Without a record nothing is
+ * executed that none named. */
 PORT_FN bool nic_rung(const struct nic_qp *qp)
 {
-    return (int16_t)(uint16_t)(qp->doorbell_index - qp->last_wqe_index) >= 0;
+    return qp->without_record || (int16_t)(uint16_t)(qp->doorbell_index - qp->last_wqe_index) >= 0;
 }
 
-/* A register that several QPs share may have lost a doorbell without anybody's fault. */
-PORT_FN bool nic_alone_on_page(const struct nic *nic, const struct nic_qp *qp)
+/* A register that several QPs share may have lost a doorbell without anybody's fault. A QP without
+ * a record has another. */
+PORT_CODE bool nic_alone_on_page(const struct nic *nic, const struct nic_qp *qp)
 {
-    return nic->first_on_uar[qp->uar_page] == qp->qpn && qp->next_on_uar == 0;
+    for (uint32_t qpn = nic->first_on_uar[qp->uar_page]; qpn; qpn = nic->qps[qpn].next_on_uar)
+        if (qpn != qp->qpn && !nic->qps[qpn].without_record)
+            return false;
+    return true;
 }
 
 /* Serves a QP whose doorbell was not the reason. */
@@ -98,7 +108,7 @@ PORT_CODE void nic_scan_page(struct nic *nic, uint32_t page, const struct nic_qp
         struct nic_qp *qp = &nic->qps[qpn];
         if (qp == named || !qp->sq || qp->stall != NIC_RUNNING || qp->unfinished)
             continue;
-        if (nic->strict.doorbell_mode == NIC_DOORBELL_SCAN) {
+        if (nic->strict.doorbell_mode == NIC_DOORBELL_SCAN || qp->without_record) {
             nic_serve_unrung(nic, qp);
             continue;
         }
@@ -122,11 +132,27 @@ PORT_FN bool nic_ring_is_served(const struct nic_qp *qp, uint32_t index)
     return ahead > 0 || (ahead == 0 && qp->rings_next);
 }
 
+/* Does the doorbell take back what the last one published, and is not executed yet? */
+PORT_FN bool nic_rings_back(const struct nic_qp *qp, uint32_t index)
+{
+    uint32_t published = (qp->doorbell_index - (uint32_t)qp->sq_done) & M5_INDEX_MASK;
+    return published <= 1u << qp->sq_depth_log2 &&
+           ((index - (uint32_t)qp->sq_done) & M5_INDEX_MASK) < published;
+}
+
 /* A doorbell named this QP: serves it, and says what is odd. */
 PORT_CODE void nic_ring_qp(struct nic *nic, struct nic_qp *qp, uint32_t index)
 {
-    /* Both lines come from the program's core; asked for together they come in one trip. */
-    port_prefetch(qp->record, false);
+    if (qp->without_record) {
+        if (qp->state < NIC_QP_RTS)
+            return; /* from before a reset: the index would count as published when it is ready */
+        if (nic_rings_back(qp, index))
+            nic_diagnose_range(nic, qp, index);
+    } else {
+        /* This line and the next come from the program's core; asked for together they come in one
+         * trip. */
+        port_prefetch(qp->record, false);
+    }
     nic_prefetch_block(qp, 0);
     qp->doorbell_index = index;
     if (qp->stall != NIC_RUNNING || qp->state != NIC_QP_RTS) {
@@ -222,6 +248,11 @@ PORT_CODE void nic_arm_page(struct nic *nic, uint32_t page, uint64_t value)
 
 /* ---- One turn ---- */
 
+PORT_FN uint64_t *nic_register(const struct nic *nic, uint32_t page, uint32_t offset)
+{
+    return (uint64_t *)(void *)(nic->uar + (size_t)page * M5_UAR_BYTES + offset);
+}
+
 /* Takes what is in a register and leaves it empty. 0 = nothing. */
 PORT_FN uint64_t nic_take(uint64_t *reg)
 {
@@ -244,8 +275,7 @@ PORT_CODE void nic_look_everywhere(struct nic *nic)
 /* Looks at a register for sends. Returns whether there was anything. */
 PORT_FN bool nic_poll_send(struct nic *nic, uint32_t page, uint32_t offset)
 {
-    uint64_t value =
-        nic_take((uint64_t *)(void *)(nic->uar + (size_t)page * M5_UAR_BYTES + offset));
+    uint64_t value = nic_take(nic_register(nic, page, offset));
     if (value)
         nic_ring(nic, page, offset == M5_UAR_SEND_NO_RECORD, value);
     return value != 0;
@@ -256,12 +286,11 @@ PORT_CODE bool nic_poll_registers(struct nic *nic)
 {
     bool any = false;
     for (uint32_t page = 0; page < nic->uar_used; page++) {
-        uint8_t *base = nic->uar + (size_t)page * M5_UAR_BYTES;
         for (uint32_t i = 0; i < M5_UAR_SEND_REGISTERS; i++)
             any |= nic_poll_send(nic, page, M5_UAR_SEND + i * M5_UAR_SEND_STRIDE);
         if (nic->recordless[page] || nic->strict.enabled)
             any |= nic_poll_send(nic, page, M5_UAR_SEND_NO_RECORD);
-        uint64_t arm = nic_take((uint64_t *)(void *)(base + M5_UAR_CQ_ARM));
+        uint64_t arm = nic_take(nic_register(nic, page, M5_UAR_CQ_ARM));
         if (arm) {
             any = true;
             nic_arm_page(nic, page, arm);

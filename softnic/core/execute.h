@@ -166,9 +166,9 @@ PORT_CODE bool nic_execute(struct nic *nic, struct nic_qp *qp, uint32_t availabl
 #define NIC_TURN_BLOCKS 64u
 
 /*
- * Executes what the record says is published now, a turn of it, unless the queue has to wait; in
- * the error state flushes it. Returns how many blocks were published; more than the ring holds
- * means that the record makes no sense, and nothing was executed.
+ * Executes what is published now, a turn of it, unless the queue has to wait; in the error state
+ * flushes it. Returns how many blocks were published; more than the ring holds means that the
+ * record or the doorbell makes no sense, and nothing was executed.
  */
 PORT_CODE uint32_t nic_serve(struct nic *nic, struct nic_qp *qp)
 {

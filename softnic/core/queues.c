@@ -147,6 +147,13 @@ static void unwatch(struct nic *nic, uint32_t *link, uint32_t qpn)
         *link = nic->qps[qpn].next_watched;
 }
 
+/* A doorbell that waits in the register of a QP without a record is none of the next user's. */
+static void empty_register(struct nic *nic, const struct nic_qp *qp)
+{
+    if (qp->without_record)
+        nic_take(nic_register(nic, qp->uar_page, M5_UAR_SEND_NO_RECORD));
+}
+
 int nic_qp_destroy(struct nic *nic, uint32_t qpn)
 {
     struct nic_qp *qp = nic_qp_find(nic, qpn);
@@ -158,6 +165,7 @@ int nic_qp_destroy(struct nic *nic, uint32_t qpn)
     *link = qp->next_on_uar;
     if (qp->without_record)
         nic->recordless[qp->uar_page] = 0;
+    empty_register(nic, qp);
     if (qp->watched) {
         unwatch(nic, &nic->first_watched, qpn);
         unwatch(nic, &nic->rest_watched, qpn);
@@ -196,8 +204,9 @@ static bool move_allowed(uint32_t from, uint32_t to)
 }
 
 /* An empty queue pair: what reset leaves. The program clears its record itself. */
-static void qp_reset(struct nic_qp *qp)
+static void qp_reset(struct nic *nic, struct nic_qp *qp)
 {
+    empty_register(nic, qp);
     qp->sq_done = 0;
     qp->rq_done = 0;
     qp->remote_qpn = 0;
@@ -223,7 +232,7 @@ int nic_qp_modify(struct nic *nic, uint32_t qpn, const struct nic_qp_modify *mod
     uint32_t from = qp->state;
     qp->state = modify->state;
     if (modify->state == NIC_QP_RESET)
-        qp_reset(qp);
+        qp_reset(nic, qp);
     if (modify->mask & NIC_QP_REMOTE_QPN)
         qp->remote_qpn = modify->remote_qpn;
     if (modify->mask & NIC_QP_ACCESS)

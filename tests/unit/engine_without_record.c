@@ -113,6 +113,13 @@ static void one_a_page(void)
     CHECK(nic_qp_destroy(nic, qpn) == 0, "nic_qp_destroy failed");
     nic_release(rig.host);
     batch(&queue, 1);
+    nic = nic_hold(rig.host);
+    rig_ring(&queue, queue.posted);
+    CHECK(nic_qp_destroy(nic, queue.qpn) == 0, "nic_qp_destroy failed");
+    CHECK(*queue.doorbell == 0, "a doorbell waits for the next queue pair");
+    attr.without_record = true;
+    CHECK(nic_qp_create(nic, &attr, &queue.qpn) == 0, "its place is free");
+    nic_release(rig.host);
     rig_destroy(&queue);
     open_queue(&queue, 6, 0);
     batch(&queue, 1);
@@ -143,6 +150,69 @@ static void flushed_and_reset(void)
     rig_connect(&queue, &queue);
     for (int i = 0; i < 100; i++)
         batch(&queue, 1 + (uint32_t)i % 3);
+    rig_expect_clean(&rig);
+    rig_destroy(&queue);
+}
+
+/* A doorbell that the engine takes only after a reset publishes nothing, though the old WQEs lie in
+ * the ring and a neighbour's doorbells have the page looked at. */
+static void late_doorbells(void)
+{
+    static const struct nic_qp_modify reset = {.state = NIC_QP_RESET};
+    struct rig_queue queue, beside;
+    struct wqe wqe;
+
+    rig_loop(&rig, &beside, page, 0, 6);
+    for (int round = 0; round < 2000; round++) {
+        open_queue(&queue, 6, 0);
+        batch(&queue, 3);
+        for (int i = 0; i < 3; i++) {
+            rig_build(&queue, &wqe, 0, 64);
+            rig_put(&queue, &wqe);
+        }
+        struct nic *nic = nic_hold(rig.host);
+        bool in_time = round % 2;
+        if (in_time)
+            rig_ring(&queue, queue.posted);
+        CHECK(nic_qp_modify(nic, queue.qpn, &reset) == 0, "to RESET");
+        if (!in_time)
+            rig_ring(&queue, queue.posted);
+        nic_release(rig.host);
+        rig_wait32((uint32_t *)(void *)queue.doorbell, 0, "the doorbell taken");
+        rig_connect(&queue, &queue);
+        rig_build(&beside, &wqe, 0, 64);
+        rig_expect(&beside, rig_post(&beside, &wqe));
+        queue.posted = 0;
+        uint64_t before = queue.send_cq.polled;
+        rig_build(&queue, &wqe, 0, 64);
+        rig_expect(&queue, rig_post(&queue, &wqe));
+        CHECK(queue.send_cq.polled == before + 1, "more than one WQE");
+        rig_destroy(&queue);
+    }
+    rig_expect_clean(&rig);
+    rig_destroy(&beside);
+}
+
+/* The largest ring in one doorbell, whose first WQE waits for a receive: 32,768 blocks behind the
+ * last one executed, the doorbell is no old one. */
+static void largest_ring(void)
+{
+    struct rig_queue queue;
+    struct wqe wqe;
+
+    open_queue(&queue, 15, 0);
+    wqe_begin(&wqe, M5_OP_SEND, 0, M5_CTRL_CQ_UPDATE, 0);
+    wqe_data(&wqe, rig.payload, rig.key, 8);
+    uint64_t first = rig_put(&queue, &wqe);
+    for (uint32_t i = 1; i < 1u << 15; i++) {
+        rig_build(&queue, &wqe, 0, 64);
+        rig_put(&queue, &wqe);
+    }
+    rig_ring(&queue, queue.posted);
+    rig_expect_none(&queue.send_cq, 300);
+    rig_post_recv(&queue, rig.payload + 128, 8);
+    for (uint64_t i = first; i < queue.posted; i++)
+        rig_expect(&queue, i);
     rig_expect_clean(&rig);
     rig_destroy(&queue);
 }
@@ -196,6 +266,33 @@ static void out_of_range(uint64_t begin, int64_t off)
     rig_destroy(&queue);
 }
 
+/* A doorbell that takes back what the last one published, while it is not executed: the first WQE
+ * waits for a receive. */
+static void taken_back(void)
+{
+    struct rig_queue queue;
+    struct wqe wqe;
+
+    open_queue(&queue, 6, 0xfffd);
+    wqe_begin(&wqe, M5_OP_SEND, 0, M5_CTRL_CQ_UPDATE, 0);
+    wqe_data(&wqe, rig.payload, rig.key, 8);
+    uint64_t first = rig_put(&queue, &wqe);
+    for (int i = 0; i < 5; i++) {
+        rig_build(&queue, &wqe, 0, 64);
+        rig_put(&queue, &wqe);
+    }
+    rig_ring(&queue, queue.posted);
+    rig_wait32((uint32_t *)(void *)queue.doorbell, 0, "the doorbell taken");
+    rig_ring(&queue, queue.posted - 2);
+    rig_expect_diag_of(&queue, NIC_DIAG_DOORBELL_RANGE, queue.posted - 2, (uint32_t)first & 0xffff);
+    rig_ring(&queue, queue.posted);
+    rig_post_recv(&queue, rig.payload + 128, 8);
+    for (uint64_t i = first; i < queue.posted; i++)
+        rig_expect(&queue, i);
+    rig_expect_clean(&rig);
+    rig_destroy(&queue);
+}
+
 int main(void)
 {
     /* Never asleep: a store to a sleeping device's page waits for it, also while it is held. */
@@ -208,6 +305,9 @@ int main(void)
     neighbours();
     one_a_page();
     flushed_and_reset();
+    late_doorbells();
+    largest_ring();
+    taken_back();
     wrong_register(true);
     wrong_register(false);
     for (uint64_t begin = 0xfff0; begin < 0x10010; begin += 0x0b) {
