@@ -45,7 +45,7 @@ struct db_caps {
 struct db_device {
     unsigned references; /* one of the user's handle, one of each region and queue */
     pthread_mutex_t lock;
-    struct db_queue *recordless; /* under the lock: queues without a record (uar.c) */
+    struct db_queue *recordless; /* under the lock: queues that share no doorbell page (uar.c) */
     struct ibv_context *context;
     struct ibv_pd *pd;
     uint32_t pdn;

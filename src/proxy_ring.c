@@ -146,6 +146,7 @@ static void fill_view(const struct db_proxy_ring *ring, const struct db_queue_at
     }
     if (ring->gpu_progress.device)
         view->progress = ring->gpu_progress.device;
+    db_ring_aim(view, &view->own);
 }
 
 int db_proxy_ring_create(const struct db_queue_attr *attr, struct db_proxy_ring **ring,

@@ -67,7 +67,7 @@ struct db_queue {
     struct mlx5dv_devx_umem *umem;
     struct mlx5dv_devx_umem *gpu_umem; /* of on_gpu.parts; NULL: none */
     struct mlx5dv_devx_uar *uar;
-    struct db_queue *next_recordless; /* of the device's queues without a record */
+    struct db_queue *next_recordless; /* of the device's that share no page with each other */
     struct mlx5dv_devx_obj *cq;
     struct mlx5dv_devx_obj *recv_cq; /* NULL: none */
     struct mlx5dv_devx_obj *pair;

@@ -18,9 +18,17 @@ enum uar_flags {
     UAR_DEDICATED = (int)(1u << 31), /* one of four of a non-cached page; since rdma-core 46 */
 };
 
+/* On the software device the register of queues without a record is memory, so of two doorbells
+ * that meet there one is lost, and without a record nothing else tells of it: such queues share no
+ * page. */
+static bool rings_alone(const struct db_queue *queue)
+{
+    return queue->attr.without_record && queue->device->path.software;
+}
+
 /* A store to a write-combining register stays in a CPU's buffer until something pushes it out, so
  * it is the default only where it is ordinary memory: on the software device. */
-static struct mlx5dv_devx_uar *allocate(const struct db_queue *queue)
+static struct mlx5dv_devx_uar *allocate_any(const struct db_queue *queue)
 {
     struct ibv_context *context = queue->device->context;
     struct mlx5dv_devx_uar *uar;
@@ -34,7 +42,7 @@ static struct mlx5dv_devx_uar *allocate(const struct db_queue *queue)
         uar = mlx5dv_devx_alloc_uar(context, (uint32_t)UAR_DEDICATED);
         if (!uar && queue->device->path.software)
             uar = mlx5dv_devx_alloc_uar(context, UAR_BLUEFLAME);
-        return uar ? uar : mlx5dv_devx_alloc_uar(context, UAR_NON_CACHED);
+        return uar || rings_alone(queue) ? uar : mlx5dv_devx_alloc_uar(context, UAR_NON_CACHED);
     }
 }
 
@@ -46,65 +54,73 @@ static bool is_taken(const struct db_device *device, uint32_t page_id)
     return false;
 }
 
-/*
- * On a page at which no other queue without a record rings: on the software device its register for
- * them is memory, so of two doorbells that meet there one is lost, and without a record nothing
- * else tells of it. What lies on a page that is taken is held while the next is asked for; `before`
- * was held already.
- */
-static struct mlx5dv_devx_uar *allocate_alone(const struct db_queue *queue,
-                                              const struct mlx5dv_devx_uar *before)
+/* On a page of which no other queue that rings alone has a part: what is on one that is taken is
+ * held while the next is asked for; `before` was held already. Returns 0, -EBUSY when there is one
+ * register for all, or what libmlx5 says. */
+static int allocate_alone(const struct db_queue *queue, const struct mlx5dv_devx_uar *before,
+                          struct mlx5dv_devx_uar **alone)
 {
-    struct mlx5dv_devx_uar *uar = allocate(queue);
+    struct mlx5dv_devx_uar *uar = allocate_any(queue);
 
-    if (!uar || !is_taken(queue->device, uar->page_id))
-        return uar;
-    if (uar == before) { /* there is one for all */
-        errno = EBUSY;
-        return NULL;
+    if (!uar)
+        return db_errno();
+    if (!is_taken(queue->device, uar->page_id)) {
+        *alone = uar;
+        return 0;
     }
-    struct mlx5dv_devx_uar *next = allocate_alone(queue, uar);
+    if (uar == before)
+        return -EBUSY;
+    int error = allocate_alone(queue, uar, alone);
     mlx5dv_devx_free_uar(uar);
-    return next;
+    return error;
 }
 
-static void allocate_recordless(struct db_queue *queue)
+static int allocate(struct db_queue *queue)
 {
     struct db_device *device = queue->device;
 
+    if (!rings_alone(queue)) {
+        queue->uar = allocate_any(queue);
+        return queue->uar ? 0 : db_errno();
+    }
     pthread_mutex_lock(&device->lock);
-    queue->uar = device->path.software ? allocate_alone(queue, NULL) : allocate(queue);
-    if (queue->uar) {
+    int error = allocate_alone(queue, NULL, &queue->uar);
+    if (!error) {
         queue->next_recordless = device->recordless;
         device->recordless = queue;
     }
     pthread_mutex_unlock(&device->lock);
+    return error;
 }
 
 static int refuse(const struct db_queue *queue, int error)
 {
+    const char *name = queue->device->path.name;
+
+    if (!rings_alone(queue))
+        return db_fail(error,
+                       "%s gives no doorbell register: %s; use DB_UAR_NON_CACHED, which all queues "
+                       "share",
+                       name, strerror(-error));
     if (error == -EBUSY)
-        return db_fail(error, "on the software device queues without a doorbell record cannot "
-                              "share a register, where one of two doorbells would be lost; use "
-                              "DB_UAR_DEFAULT");
+        return db_fail(error,
+                       "queues without a doorbell record cannot share a register of %s, where one "
+                       "of two doorbells would be lost; use DB_UAR_DEFAULT",
+                       name);
     return db_fail(error,
-                   "%s gives no doorbell register: %s; use DB_UAR_NON_CACHED, which all queues "
-                   "share",
-                   queue->device->path.name, strerror(-error));
+                   "%s has no register left for another queue without a doorbell record: %s; use "
+                   "queues with a record, or fewer",
+                   name, strerror(-error));
 }
 
 int db_queue_uar_create(struct db_queue *queue)
 {
-    bool without_record = queue->attr.without_record;
+    int error = allocate(queue);
 
-    if (without_record)
-        allocate_recordless(queue);
-    else
-        queue->uar = allocate(queue);
-    if (!queue->uar)
-        return refuse(queue, db_errno());
+    if (error)
+        return refuse(queue, error);
     uint8_t *reg = queue->uar->reg_addr;
-    if (without_record)
+    if (queue->attr.without_record)
         reg = reg - (uintptr_t)reg % M5_UAR_BYTES + M5_UAR_SEND_NO_RECORD;
     queue->doorbell = reg;
     if (!queue->attr.forwarded)
@@ -112,7 +128,7 @@ int db_queue_uar_create(struct db_queue *queue)
     return 0;
 }
 
-static void forget_recordless(struct db_queue *queue)
+static void forget(struct db_queue *queue)
 {
     struct db_device *device = queue->device;
 
@@ -128,7 +144,7 @@ void db_queue_uar_destroy(struct db_queue *queue)
 {
     if (!queue->uar)
         return;
-    if (queue->attr.without_record)
-        forget_recordless(queue);
+    if (rings_alone(queue))
+        forget(queue);
     mlx5dv_devx_free_uar(queue->uar);
 }

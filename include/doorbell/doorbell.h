@@ -314,9 +314,9 @@ struct db_queue_attr {
  * cannot be, GPU scope over host memory, GPU memory of no GPU, or an exchanged record without GPU
  * scope, of a proxied queue, or of a queue without a record. -EOPNOTSUPP: memory that the device
  * cannot reach, a doorbell that the GPU cannot, or no record where one is needed. -ENOMEM: no
- * memory, or none of the device's objects left. -EBUSY: two queues without a record would share a
- * register, on the software device. -EREMOTEIO: the device refused, with the status and
- * the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
+ * memory, or none of the device's objects left. -EBUSY: a register for all, which on the software
+ * device only one queue without a record may have. -EREMOTEIO: the device refused, with the status
+ * and the syndrome in the sentence. -ENOSPC: the proxy's worker serves 32 queues already.
  * -ENOTRECOVERABLE: it serves none any more. -ENOSYS, -ENODEV: no GDRCopy.
  */
 int db_queue_create(struct db_device *device, const struct db_queue_attr *attr,
