@@ -12,6 +12,7 @@
 #include <doorbell/doorbell.h>
 #include <doorbell/gpu.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS     1000u
@@ -57,12 +58,13 @@ static int create(bool proxied)
     struct db_proxy_attr workers = {};
     struct db_queue_attr attr = {};
 
-    if (db_gpu_cuda_backend.open(&config, &gpu))
-        return -1;
-    int error = db_device_open(NULL, NULL, &device);
     /* In host memory, which every NIC reaches; DB_GPU_MEMORY_GPU is nearer to the GPU. */
-    if (!error)
-        error = gpu->backend->alloc(gpu, DB_GPU_MEMORY_HOST, 2 * WORD_BYTES, &words);
+    if (db_gpu_cuda_backend.open(&config, &gpu) ||
+        gpu->backend->alloc(gpu, DB_GPU_MEMORY_HOST, 2 * WORD_BYTES, &words)) {
+        fprintf(stderr, "%s\n", db_gpu_error_text());
+        return -1;
+    }
+    int error = db_device_open(NULL, NULL, &device);
     if (!error)
         error = db_region_register_buffer(device, gpu, &words, DB_ACCESS_ALL, &region);
     workers.workers = 2;
@@ -73,7 +75,11 @@ static int create(bool proxied)
     attr.proxy = proxy;
     for (int i = 0; i < 2 && !error; i++)
         error = db_queue_create(device, &attr, &queues[i]);
-    return error ? error : db_queue_connect(queues[0], queues[1]);
+    if (!error)
+        error = db_queue_connect(queues[0], queues[1]);
+    if (error)
+        fprintf(stderr, "%s\n", db_error_text());
+    return error;
 }
 
 static void destroy(void)
@@ -89,17 +95,29 @@ static void destroy(void)
         gpu->backend->close(gpu);
 }
 
-/* A queue may name memory in its own way, so it is asked. */
+/* What block `i` gets. A queue may name memory in its own way, so it is asked. */
 static int describe(int i, struct end *end)
 {
     struct db_keys own = db_region_keys(region), keys;
-    int error = db_queue_keys(queues[i], DB_SIDE_REMOTE, &own, &keys);
 
+    if (db_queue_keys(queues[i], DB_SIDE_REMOTE, &own, &keys)) {
+        fprintf(stderr, "%s\n", db_error_text());
+        return -1;
+    }
     end->qp = db_queue_device_view(queues[i]);
     end->word = (const uint64_t *)((const char *)words.device + i * WORD_BYTES);
     end->raddr = keys.iova + (uint64_t)(1 - i) * WORD_BYTES;
     end->rkey = keys.rkey;
-    return error;
+    return 0;
+}
+
+/* Ends the program when a call of the CUDA runtime failed. */
+static void check(cudaError_t error, const char *what)
+{
+    if (error) {
+        fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+        exit(1);
+    }
 }
 
 /* Launches the kernel as any CUDA program does: the library shares the GPU's primary context. */
@@ -109,26 +127,25 @@ static int run(float *ms)
     cudaEvent_t start, stop;
     int *status;
 
-    if (describe(0, &ends[0]) || describe(1, &ends[1]) ||
-        cudaMallocManaged(&status, 2 * sizeof(*status)) || cudaEventCreate(&start) ||
-        cudaEventCreate(&stop))
+    if (describe(0, &ends[0]) || describe(1, &ends[1]))
         return -1;
+    check(cudaMallocManaged(&status, 2 * sizeof(*status)), "memory for the kernel's status");
+    check(cudaEventCreate(&start), "an event");
+    check(cudaEventCreate(&stop), "an event");
     if (proxy)
         db_proxy_wake(proxy);
-    cudaEventRecord(start);
+    check(cudaEventRecord(start), "an event");
     pingpong<<<2, 1>>>(ends[0], ends[1], ROUNDS, status);
-    cudaEventRecord(stop);
-    cudaError_t failed = cudaDeviceSynchronize();
-    if (failed) {
-        fprintf(stderr, "the kernel failed: %s\n", cudaGetErrorString(failed));
-        return -1;
-    }
-    cudaEventElapsedTime(ms, start, stop);
+    check(cudaGetLastError(), "the kernel does not start");
+    check(cudaEventRecord(stop), "an event");
+    check(cudaDeviceSynchronize(), "the kernel");
+    check(cudaEventElapsedTime(ms, start, stop), "the time");
     for (int i = 0; i < 2; i++) {
         if (status[i]) {
-            int error = db_queue_check(queues[i]); /* says why, if the queue is to blame */
             fprintf(stderr, "block %d: %s\n", i,
-                    error ? db_error_text() : "nothing came before the deadline");
+                    db_queue_check(queues[i])       ? db_error_text()
+                    : status[i] == DB_ERROR_TIMEOUT ? "nothing came before the deadline"
+                                                    : "a call's arguments are not possible");
             return -1;
         }
     }
@@ -141,9 +158,7 @@ int main(int argc, char **argv)
     float ms = 0;
     int error = create(proxied);
 
-    if (error) {
-        fprintf(stderr, "%s\n", *db_gpu_error_text() ? db_gpu_error_text() : db_error_text());
-    } else {
+    if (!error) {
         printf("using %s\n", db_device_choice(device));
         error = run(&ms);
     }
