@@ -88,6 +88,19 @@ static const struct argp argp = {
            "something that other hosts may not reach.",
 };
 
+/* Opens the choice as a program would, and asks what queues it offers. */
+static void try_choice(const struct info_options *options, struct info *info)
+{
+    struct db_device *device;
+
+    if (db_device_open(options->device, &options->path, &device)) {
+        snprintf(info->refusal, sizeof(info->refusal), "%s", db_error_text());
+        return;
+    }
+    db_device_describe(device, &info->offers);
+    db_device_close(device);
+}
+
 int cmd_info(int argc, char **argv)
 {
     struct info_options options = {.path = DB_DEVICE_OPTIONS};
@@ -101,7 +114,11 @@ int cmd_info(int argc, char **argv)
         return STATUS_FAIL;
     }
     rc = db_inventory_choose(&info.inventory, options.device, &options.path, &info.choice);
-    int status = rc ? STATUS_FAIL : info.choice.degraded ? STATUS_DEGRADED : STATUS_PASS;
+    if (!rc)
+        try_choice(&options, &info);
+    int status = rc || info.refusal[0]  ? STATUS_FAIL
+                 : info.choice.degraded ? STATUS_DEGRADED
+                                        : STATUS_PASS;
 
     info_gpus_read(&info.gpus);
     rc = options.json ? info_print_json(&info) : info_print_text(&info);

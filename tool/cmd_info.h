@@ -6,6 +6,7 @@
 #ifndef TOOL_CMD_INFO_H
 #define TOOL_CMD_INFO_H
 
+#include <doorbell/doorbell.h>
 #include <doorbell/inventory.h>
 
 #include "info_gpu.h"
@@ -21,6 +22,8 @@ extern const struct info_variable info_variables[]; /* ends with a NULL name */
 struct info {
     struct db_inventory inventory;
     struct db_choice choice;
+    struct db_device_info offers; /* of the choice */
+    char refusal[512];            /* why it cannot be used; "": it can */
     struct info_gpus gpus;
 };
 

@@ -44,14 +44,29 @@ static json_t *nic_json(const struct db_nic *nic)
                      nic->open_error ? strerror(-nic->open_error) : NULL, "ports", ports);
 }
 
-static json_t *choice_json(const struct db_choice *choice)
+static json_t *queues_json(const struct info *info)
 {
+    const struct db_device_info *offers = &info->offers;
+
+    if (info->refusal[0])
+        return json_pack("{s:s}", "error", info->refusal);
+    return json_pack("{s:i, s:i, s:i, s:i, s:b}", "max_depth", (int)offers->max_depth,
+                     "max_collapsed", (int)offers->max_collapsed, "max_cq_depth",
+                     (int)offers->max_cq_depth, "max_recv_depth", (int)offers->max_recv_depth,
+                     "without_record", offers->without_record);
+}
+
+static json_t *choice_json(const struct info *info)
+{
+    const struct db_choice *choice = &info->choice;
+
     if (!choice->nic)
         return json_pack("{s:n, s:s}", "device", "reason", choice->reason);
-    return json_pack("{s:s, s:i, s:o, s:b, s:s}", "device", choice->nic->name, "port",
+    return json_pack("{s:s, s:i, s:o, s:b, s:s, s:o}", "device", choice->nic->name, "port",
                      (int)choice->port->number, "gid_index",
                      choice->gid ? json_integer((json_int_t)choice->gid->index) : json_null(),
-                     "degraded", choice->degraded, "reason", choice->reason);
+                     "degraded", choice->degraded, "reason", choice->reason, "queues",
+                     queues_json(info));
 }
 
 static json_t *environment_json(void)
@@ -101,11 +116,10 @@ int info_print_json(const struct info *info)
     for (size_t i = 0; i < info->inventory.n_nics; i++)
         json_array_append_new(devices, nic_json(&info->inventory.nics[i]));
 
-    json_t *document =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:s*, s:o}", "doorbell", DOORBELL_VERSION, "command",
-                  "info", "devices", devices, "choice", choice_json(&info->choice), "gpus",
-                  gpus_json(info), "gpus_missing", info->gpus.count ? NULL : info->gpus.why_none,
-                  "environment", environment_json());
+    json_t *document = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:s*, s:o}", "doorbell", DOORBELL_VERSION, "command", "info",
+        "devices", devices, "choice", choice_json(info), "gpus", gpus_json(info), "gpus_missing",
+        info->gpus.count ? NULL : info->gpus.why_none, "environment", environment_json());
     if (!document)
         return -ENOMEM;
 

@@ -37,8 +37,22 @@ static void print_nic(const struct db_nic *nic)
         print_port(&nic->ports[i]);
 }
 
-static void print_choice(const struct db_choice *choice)
+static void print_queues(const struct info *info)
 {
+    const struct db_device_info *offers = &info->offers;
+
+    if (info->refusal[0])
+        printf("  queues: none, because %s\n", info->refusal);
+    else
+        printf("  queues: send rings of up to %u blocks, collapsed of up to %u; %s a doorbell "
+               "record\n",
+               offers->max_depth, offers->max_collapsed,
+               offers->without_record ? "with or without" : "always with");
+}
+
+static void print_choice(const struct info *info)
+{
+    const struct db_choice *choice = &info->choice;
     char address[DB_GID_TEXT_BYTES];
 
     if (!choice->nic) {
@@ -49,6 +63,7 @@ static void print_choice(const struct db_choice *choice)
     if (choice->gid)
         printf(", GID %u (%s)", choice->gid->index, db_gid_text(choice->gid->address, address));
     printf("\n  why: %s\n", choice->reason);
+    print_queues(info);
 }
 
 static void print_gpu(uint32_t index, const struct info_gpu *gpu, const char *software)
@@ -106,7 +121,7 @@ int info_print_text(const struct info *info)
         print_nic(&info->inventory.nics[i]);
     if (info->inventory.n_nics == 0)
         printf("no RDMA device\n");
-    print_choice(&info->choice);
+    print_choice(info);
     print_gpus(info);
     print_environment();
     return fflush(stdout) ? -errno : 0;

@@ -70,6 +70,8 @@ expect 2 err '--ib-port=0: a number from 1 to 255' info --ib-port=0
 expect 2 err '--ib-port=1x: a number from 1 to 255' info -i 1x
 expect 2 err '--gid-index=-1: a number from 0' info --gid-index=-1
 expect 2 err "--softnic=offf: choose one of auto, on, off; the nearest is 'off'" info --softnic=offf
+expect 0 out 'collapsed of up to 16384; with or without a doorbell record' info --softnic=on
+expect 0 out '"without_record": true' info --softnic=on --json
 expect 2 err 'COMMAND is missing' softnic
 expect 2 err 'COMMAND is missing' softnic --strict --
 expect 2 err "the nearest is 'on'" softnic --mode=onn -- true
