@@ -13,7 +13,8 @@
  * are the same, with the keys of db_queue_keys(); impl/push.h says how a source that uses one kind
  * of queue alone leaves the other kind's code out. On a proxied queue what a call says of the ring
  * is said of the proxy's ring, db_put_inline() takes exactly 8 bytes, and a shared or warp call on
- * a queue that was made for one producer is refused with DB_ERROR_INVALID.
+ * a queue that was made for one producer is refused with DB_ERROR_INVALID, unless its protocol is
+ * the baseline.
  */
 #ifndef DOORBELL_DEVICE_H
 #define DOORBELL_DEVICE_H

@@ -8,6 +8,7 @@
 
 #include "impl/push.h"
 #include "impl/sq_shared.h"
+#include "impl/wqe_inline.h"
 
 /* ---- Shared by any number of threads, each posting for itself ---- */
 
@@ -56,6 +57,70 @@ PORT_FN int db_put_value_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey,
     if (status)
         return status;
     db_build_write_value(&here, *index, DB_SIGNALED, raddr, rkey, value);
+    return db_publish_shared(qp, &here, *index, 1);
+}
+
+/* As db_put_inline(), shared as db_put_shared(). */
+PORT_FN int db_put_inline_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey,
+                                 const void *payload, uint32_t bytes, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return bytes == 8 ? db_push_value(qp, here.ring, true, raddr, rkey,
+                                          port_ld_plain64(payload), index)
+                          : DB_ERROR_INVALID;
+    if (bytes > DB_MAX_INLINE)
+        return DB_ERROR_INVALID;
+    uint32_t blocks = db_inline_blocks(bytes);
+    int status = db_claim_shared(qp, blocks, index);
+    if (status)
+        return status;
+    db_build_write_inline(&here, *index, M5_OP_WRITE, DB_SIGNALED, raddr, rkey, payload, bytes, 0);
+    return db_publish_shared(qp, &here, *index, blocks);
+}
+
+/* As db_put_imm(), shared as db_put_shared(). */
+PORT_FN int db_put_imm_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                              uint32_t lkey, uint32_t bytes, uint32_t imm, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_memory(qp, here.ring, true, DB_RING_PUT_IMM, raddr, rkey, laddr, lkey, bytes,
+                              imm, index);
+    int status = db_claim_shared(qp, 1, index);
+    if (status)
+        return status;
+    db_build_write_imm(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes, imm);
+    return db_publish_shared(qp, &here, *index, 1);
+}
+
+/* As db_get(), shared as db_put_shared(). */
+PORT_FN int db_get_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                          uint32_t lkey, uint32_t bytes, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_memory(qp, here.ring, true, DB_RING_GET, raddr, rkey, laddr, lkey, bytes, 0,
+                              index);
+    int status = db_claim_shared(qp, 1, index);
+    if (status)
+        return status;
+    db_build_read(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    return db_publish_shared(qp, &here, *index, 1);
+}
+
+/* As db_fetch_add(), shared as db_put_shared(). */
+PORT_FN int db_fetch_add_shared(struct db_qp *qp, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                                uint32_t lkey, uint64_t addend, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_memory(qp, here.ring, true, DB_RING_FETCH_ADD, raddr, rkey, laddr, lkey, 8,
+                              addend, index);
+    int status = db_claim_shared(qp, 1, index);
+    if (status)
+        return status;
+    db_build_fetch_add(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, addend);
     return db_publish_shared(qp, &here, *index, 1);
 }
 
@@ -110,6 +175,16 @@ PORT_FN int db_publish_warp(struct db_qp *qp, const struct db_qp *here, uint32_t
     return (int)(int64_t)port_broadcast64(mask, (uint64_t)(int64_t)status, leader);
 }
 
+/* The same, ordered as the queue's placement asks. */
+PORT_FN int db_publish_warp_safe(struct db_qp *qp, const struct db_qp *here, uint32_t mask,
+                                 uint64_t first)
+{
+    enum db_record record = (enum db_record)here->with_record;
+    if (here->order == DB_ORDER_GPU)
+        return db_publish_warp(qp, here, mask, first, DB_ORDER_GPU, record);
+    return db_publish_warp(qp, here, mask, first, DB_ORDER_SYSTEM, record);
+}
+
 /* db_put() by every lane of `mask` at once, each with its own arguments: one claim and one doorbell
  * for all. All lanes named must call; each gets its own `*index` and the same status. */
 PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
@@ -117,16 +192,45 @@ PORT_FN int db_put_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_
 {
     const struct db_qp here = db_qp_constants(qp);
     if (db_is_proxied(&here))
-        return db_push_put_warp(qp, here.ring, mask, raddr, rkey, laddr, lkey, bytes, index);
+        return db_push_memory_warp(qp, here.ring, mask, DB_RING_PUT, raddr, rkey, laddr, lkey,
+                                   bytes, index);
     uint64_t first;
     int status = db_claim_warp(qp, mask, &first, index);
     if (status)
         return status;
     db_build_write(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
-    enum db_record record = (enum db_record)here.with_record;
-    if (here.order == DB_ORDER_GPU)
-        return db_publish_warp(qp, &here, mask, first, DB_ORDER_GPU, record);
-    return db_publish_warp(qp, &here, mask, first, DB_ORDER_SYSTEM, record);
+    return db_publish_warp_safe(qp, &here, mask, first);
+}
+
+/* db_put_value() in the same way. */
+PORT_FN int db_put_value_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
+                              uint64_t value, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_value_warp(qp, here.ring, mask, raddr, rkey, value, index);
+    uint64_t first;
+    int status = db_claim_warp(qp, mask, &first, index);
+    if (status)
+        return status;
+    db_build_write_value(&here, *index, DB_SIGNALED, raddr, rkey, value);
+    return db_publish_warp_safe(qp, &here, mask, first);
+}
+
+/* db_get() in the same way. */
+PORT_FN int db_get_warp(struct db_qp *qp, uint32_t mask, uint64_t raddr, uint32_t rkey,
+                        uint64_t laddr, uint32_t lkey, uint32_t bytes, uint64_t *index)
+{
+    const struct db_qp here = db_qp_constants(qp);
+    if (db_is_proxied(&here))
+        return db_push_memory_warp(qp, here.ring, mask, DB_RING_GET, raddr, rkey, laddr, lkey,
+                                   bytes, index);
+    uint64_t first;
+    int status = db_claim_warp(qp, mask, &first, index);
+    if (status)
+        return status;
+    db_build_read(&here, *index, DB_SIGNALED, raddr, rkey, laddr, lkey, bytes);
+    return db_publish_warp_safe(qp, &here, mask, first);
 }
 
 #endif

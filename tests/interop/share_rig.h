@@ -74,7 +74,7 @@ void share_set_destroy(struct share_set *set);
 /* Empties and reconnects all queues, whose next user may share them in another way. */
 void share_set_reset(struct share_set *set);
 
-/* Strict mode with poison, and a random delay of each fetch where it is not 0. Prints the seed. */
+/* Strict mode with poison, and a random delay of each fetch where it is not 0. */
 void share_strict(uint32_t fetch_delay_ns, uint64_t seed);
 
 /* Runs a kernel over the set's queues on `workers` CPU threads; ends the program, with the state of

@@ -32,4 +32,7 @@ interop_variant(fork_safe RDMAV_FORK_SAFE=1 ${main_programs} ring_wrap contexts
 foreach(program ring_wrap many_queues limits share_ways share_wrap share_reserve)
     db_test_timeout(interop/${program} 120)
 endforeach()
+foreach(program shared_ops shared_warps)
+    db_test_timeout(interop/${program} 300)
+endforeach()
 db_test_timeout(interop/proxy_bench 600)

@@ -105,24 +105,40 @@ PORT_FN int db_push_value(struct db_qp *qp, struct db_ring *ring, bool shared, u
     return db_push_status(qp, db_push_any(ring, &here, false, d, d, 0, index));
 }
 
-/* A put by each lane of `mask`, with one reservation. All lanes get the same status, so one that
- * cannot be named refuses all. */
-PORT_FN int db_push_put_warp(struct db_qp *qp, struct db_ring *ring, uint32_t mask, uint64_t raddr,
-                             uint32_t rkey, uint64_t laddr, uint32_t lkey, uint32_t bytes,
-                             uint64_t *index)
+/* One descriptor of each lane of `mask`, with one reservation. All lanes get the same status, so
+ * one that cannot be `named` refuses all. `payload` as db_push_any(). */
+PORT_FN int db_push_warp(struct db_qp *qp, struct db_ring *ring, uint32_t mask, bool named,
+                         struct db_descriptor d, uint32_t payload, uint64_t *index)
 {
     struct db_ring here;
     db_ring_take(&here, ring);
-    bool named = db_push_may(&here, true) && db_push_names(raddr, rkey) &&
-                 db_push_names(laddr, lkey) && bytes - 1 < DB_RING_MAX_BYTES;
+    named = named && db_push_may(&here, true);
     for (uint32_t left = mask; left; left &= left - 1)
         if (!port_broadcast64(mask, named, port_first_lane(left)))
             return DB_ERROR_INVALID;
-    struct db_descriptor d = db_descriptor_memory(DB_RING_PUT, 0, rkey, raddr, lkey, laddr, bytes);
     return db_push_status(
-        qp, here.baseline
-                ? db_ring_push_warp(&here, mask, d, DB_RING_BASELINE, index)
-                : db_ring_push_warp(&here, mask, d, DB_RING_SHARED | DB_RING_PAYLOAD, index));
+        qp, here.baseline ? db_ring_push_warp(&here, mask, d, DB_RING_BASELINE, index)
+                          : db_ring_push_warp(&here, mask, d, DB_RING_SHARED | payload, index));
+}
+
+/* As db_push_memory(), of an operation without operand. */
+PORT_FN int db_push_memory_warp(struct db_qp *qp, struct db_ring *ring, uint32_t mask,
+                                enum db_ring_op op, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+                                uint32_t lkey, uint32_t bytes, uint64_t *index)
+{
+    bool named =
+        db_push_names(raddr, rkey) && db_push_names(laddr, lkey) && bytes - 1 < DB_RING_MAX_BYTES;
+    return db_push_warp(qp, ring, mask, named,
+                        db_descriptor_memory(op, 0, rkey, raddr, lkey, laddr, bytes),
+                        DB_RING_PAYLOAD, index);
+}
+
+/* As db_push_value(). */
+PORT_FN int db_push_value_warp(struct db_qp *qp, struct db_ring *ring, uint32_t mask,
+                               uint64_t raddr, uint32_t rkey, uint64_t value, uint64_t *index)
+{
+    return db_push_warp(qp, ring, mask, db_push_names(raddr, rkey),
+                        db_descriptor_value(DB_RING_VALUE, rkey, raddr, value), 0, index);
 }
 
 PORT_FN int db_push_wait(struct db_qp *qp, uint64_t index)
