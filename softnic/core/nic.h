@@ -128,12 +128,12 @@ struct nic_qp {
     uint32_t uar_page;
     uint32_t next_on_uar; /* next QP on the same UAR page, 0 = last */
     struct m5_qp_record *record;
-    uint32_t without_record; /* of sends: what the doorbell names is what is published */
     void *owner;
 
-    uint8_t *sq;            /* NULL = no send queue */
-    uint32_t sq_depth_log2; /* in blocks */
-    uint64_t sq_done;       /* blocks executed since reset */
+    uint8_t *sq;             /* NULL = no send queue */
+    uint32_t sq_depth_log2;  /* in blocks */
+    uint32_t without_record; /* of sends: what the doorbell names is what is published */
+    uint64_t sq_done;        /* blocks executed since reset */
 
     uint8_t *rq; /* NULL = no receive queue */
     uint32_t rq_depth_log2;
