@@ -163,6 +163,7 @@ enum bench_status transport_run(struct bench *b, struct transport *t,
                                 const struct port_kernel *kernel, uint32_t ctas, uint32_t threads,
                                 const void *args)
 {
-    /* The kernel's own waits end first, and say more. */
-    return transport_run_within(b, t, kernel, ctas, threads, args, 2 * b->options->timeout_ns);
+    /* The kernel's own waits end first, and say more. A rate may run for as long as was asked. */
+    return transport_run_within(b, t, kernel, ctas, threads, args,
+                                2 * (b->options->timeout_ns + b->options->duration_ns));
 }

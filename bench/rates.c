@@ -238,7 +238,7 @@ enum bench_status rates_measure(struct bench *b, struct rates *rates,
     uint32_t threads = variant->ctas * variant->threads;
     uint64_t puts = whole_batches(variant, (double)FIRST_PUTS / threads);
     enum bench_valid valid = BENCH_UNCHECKED;
-    double rate = 0;
+    double run_ns = b->options->duration_ns ? (double)b->options->duration_ns : RUN_NS, rate = 0;
 
     enum bench_status status = prepare(b, rates, variant);
     if (status != BENCH_PASS)
@@ -251,7 +251,7 @@ enum bench_status rates_measure(struct bench *b, struct rates *rates,
     if (bench_given(b->options, BENCH_OPT_ITERS))
         puts = whole_batches(variant, (double)b->options->iters);
     else
-        puts = whole_batches(variant, rate * RUN_NS / threads);
+        puts = whole_batches(variant, rate * run_ns / threads);
     if (status == BENCH_PASS)
         status = repeat(b, rates, variant, puts, &valid, &samples);
     if (status == BENCH_PASS)

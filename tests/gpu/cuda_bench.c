@@ -154,6 +154,7 @@ static const char *options_of(const char *name)
 {
     static const char *const few[][2] = {
         {"rate", "iters=32"},
+        {"issue", "duration=0.004"},
         {"loaded", "iters=5 ctas=1"},
         {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
         {"l2", "iters=64"}, /* one on each line */
