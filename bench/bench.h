@@ -96,6 +96,10 @@ enum bench_status bench_worse(enum bench_status a, enum bench_status b);
  * a histogram, with --duration. For other numbers of samples give the number itself. */
 uint64_t bench_capacity(const struct bench *b);
 
+/* How long one run of a case is that measures a rate over whole runs, from the rate of a first
+ * short one: --duration, or 0.1 s; in nanoseconds. */
+double bench_run_ns(const struct bench *b);
+
 struct bench_pace {
     const struct bench *b;
     const char *what;

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run is as long as this, from the rate of a first short one of so many puts, or bytes. */
-#define RUN_NS      100000000.0
+/* The first short run, whose rate gives the length of the others: so many puts, or bytes. */
 #define FIRST_PUTS  4096u
 #define FIRST_BYTES (64u << 20)
 
@@ -145,7 +144,7 @@ enum bench_status floods_measure(struct bench *b, struct floods *floods, const s
                                  const struct flood *flood, struct bench_samples *samples,
                                  uint64_t *puts, enum bench_valid *valid)
 {
-    double run_ns = b->options->duration_ns ? (double)b->options->duration_ns : RUN_NS, rate = 0;
+    double rate = 0;
     size_t bytes = (size_t)lanes->count * FLOOD_SLOTS * flood->bytes;
     uint32_t most = FIRST_BYTES / flood->bytes;
     uint64_t each = at_least_a_turn((double)(most < FIRST_PUTS ? most : FIRST_PUTS) / lanes->count);
@@ -154,7 +153,7 @@ enum bench_status floods_measure(struct bench *b, struct floods *floods, const s
     *valid = BENCH_UNCHECKED;
     *puts = 0;
     enum bench_status status = launch(b, floods, lanes, flood, each, &rate);
-    each = at_least_a_turn(rate * run_ns / lanes->count);
+    each = at_least_a_turn(rate * bench_run_ns(b) / lanes->count);
     if (bench_given(b->options, BENCH_OPT_ITERS))
         each = at_least_a_turn((double)b->options->iters);
     for (uint64_t r = 0; r < b->options->repetitions && status == BENCH_PASS; r++) {

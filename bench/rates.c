@@ -14,8 +14,7 @@
 #define DETACHED_RADDR 0x7f0000000000u
 #define DETACHED_RKEY  0x1234u
 
-/* A run is as long as this, from the rate of a first short one. */
-#define RUN_NS     100000000.0
+/* The first short run, whose rate gives the length of the others. */
 #define FIRST_PUTS 16384u
 
 enum bench_status rates_setup(struct bench *b)
@@ -238,7 +237,7 @@ enum bench_status rates_measure(struct bench *b, struct rates *rates,
     uint32_t threads = variant->ctas * variant->threads;
     uint64_t puts = whole_batches(variant, (double)FIRST_PUTS / threads);
     enum bench_valid valid = BENCH_UNCHECKED;
-    double run_ns = b->options->duration_ns ? (double)b->options->duration_ns : RUN_NS, rate = 0;
+    double rate = 0;
 
     enum bench_status status = prepare(b, rates, variant);
     if (status != BENCH_PASS)
@@ -251,7 +250,7 @@ enum bench_status rates_measure(struct bench *b, struct rates *rates,
     if (bench_given(b->options, BENCH_OPT_ITERS))
         puts = whole_batches(variant, (double)b->options->iters);
     else
-        puts = whole_batches(variant, rate * run_ns / threads);
+        puts = whole_batches(variant, rate * bench_run_ns(b) / threads);
     if (status == BENCH_PASS)
         status = repeat(b, rates, variant, puts, &valid, &samples);
     if (status == BENCH_PASS)

@@ -76,9 +76,16 @@ enum bench_status bench_worse(enum bench_status a, enum bench_status b)
 
 /* ---- Pace ---- */
 
+#define RUN_NS 100000000.0
+
 uint64_t bench_capacity(const struct bench *b)
 {
     return b->options->duration_ns ? 0 : b->options->iters * b->options->repetitions;
+}
+
+double bench_run_ns(const struct bench *b)
+{
+    return b->options->duration_ns ? (double)b->options->duration_ns : RUN_NS;
 }
 
 void bench_pace_start(struct bench_pace *pace, const struct bench *b, const char *what)
