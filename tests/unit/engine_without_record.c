@@ -20,15 +20,21 @@ static void open_queue(struct rig_queue *queue, uint32_t depth_log2, uint64_t in
     queue->record->send.raw = 0xdbdbdbdb;
 }
 
-static void batch(struct rig_queue *queue, uint32_t count)
+static void put_writes(struct rig_queue *queue, uint32_t count)
 {
     struct wqe wqe;
-    uint64_t first = queue->posted;
 
     for (uint32_t i = 0; i < count; i++) {
         rig_build(queue, &wqe, 0, 64);
         rig_put(queue, &wqe);
     }
+}
+
+static void batch(struct rig_queue *queue, uint32_t count)
+{
+    uint64_t first = queue->posted;
+
+    put_writes(queue, count);
     rig_expect_none(&queue->send_cq, 1);
     rig_ring(queue, queue->posted);
     for (uint32_t i = 0; i < count; i++)
@@ -193,28 +199,39 @@ static void late_doorbells(void)
     rig_destroy(&beside);
 }
 
+/* A SEND, which waits for a receive, and `writes` behind it. Returns its index. */
+static uint64_t put_waiting(struct rig_queue *queue, uint32_t writes)
+{
+    struct wqe wqe;
+
+    wqe_begin(&wqe, M5_OP_SEND, 0, M5_CTRL_CQ_UPDATE, 0);
+    wqe_data(&wqe, rig.payload, rig.key, 8);
+    uint64_t index = rig_put(queue, &wqe);
+    put_writes(queue, writes);
+    return index;
+}
+
+/* The receive comes, all completes, and the queue is destroyed. */
+static void release_waiting(struct rig_queue *queue, uint64_t first)
+{
+    rig_post_recv(queue, rig.payload + 128, 8);
+    for (uint64_t i = first; i < queue->posted; i++)
+        rig_expect(queue, i);
+    rig_expect_clean(&rig);
+    rig_destroy(queue);
+}
+
 /* The largest ring in one doorbell, whose first WQE waits for a receive: 32,768 blocks behind the
  * last one executed, the doorbell is no old one. */
 static void largest_ring(void)
 {
     struct rig_queue queue;
-    struct wqe wqe;
 
     open_queue(&queue, 15, 0);
-    wqe_begin(&wqe, M5_OP_SEND, 0, M5_CTRL_CQ_UPDATE, 0);
-    wqe_data(&wqe, rig.payload, rig.key, 8);
-    uint64_t first = rig_put(&queue, &wqe);
-    for (uint32_t i = 1; i < 1u << 15; i++) {
-        rig_build(&queue, &wqe, 0, 64);
-        rig_put(&queue, &wqe);
-    }
+    uint64_t first = put_waiting(&queue, (1u << 15) - 1);
     rig_ring(&queue, queue.posted);
     rig_expect_none(&queue.send_cq, 300);
-    rig_post_recv(&queue, rig.payload + 128, 8);
-    for (uint64_t i = first; i < queue.posted; i++)
-        rig_expect(&queue, i);
-    rig_expect_clean(&rig);
-    rig_destroy(&queue);
+    release_waiting(&queue, first);
 }
 
 /* ---- Mistakes ---- */
@@ -270,26 +287,15 @@ static void out_of_range(uint64_t begin, int64_t off)
 static void taken_back(void)
 {
     struct rig_queue queue;
-    struct wqe wqe;
 
     open_queue(&queue, 6, 0xfffd);
-    wqe_begin(&wqe, M5_OP_SEND, 0, M5_CTRL_CQ_UPDATE, 0);
-    wqe_data(&wqe, rig.payload, rig.key, 8);
-    uint64_t first = rig_put(&queue, &wqe);
-    for (int i = 0; i < 5; i++) {
-        rig_build(&queue, &wqe, 0, 64);
-        rig_put(&queue, &wqe);
-    }
+    uint64_t first = put_waiting(&queue, 5);
     rig_ring(&queue, queue.posted);
     rig_wait32((uint32_t *)(void *)queue.doorbell, 0, "the doorbell taken");
     rig_ring(&queue, queue.posted - 2);
     rig_expect_diag_of(&queue, NIC_DIAG_DOORBELL_RANGE, queue.posted - 2, (uint32_t)first & 0xffff);
     rig_ring(&queue, queue.posted);
-    rig_post_recv(&queue, rig.payload + 128, 8);
-    for (uint64_t i = first; i < queue.posted; i++)
-        rig_expect(&queue, i);
-    rig_expect_clean(&rig);
-    rig_destroy(&queue);
+    release_waiting(&queue, first);
 }
 
 int main(void)
@@ -315,6 +321,5 @@ int main(void)
     out_of_range(0x10, 0x7000);
     rig_expect_clean(&rig);
     rig_stop(&rig);
-
     return 0;
 }
