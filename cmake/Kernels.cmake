@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# GPU kernels: nvcc compiles each source into a fat binary with machine code for the architectures
-# below and PTX for later ones, and an object of the host's compiler carries them all. Nothing of CUDA
-# is linked. Without nvcc the object is empty, and one line of the configuration says so.
+# GPU kernels: nvcc compiles each source into a fat binary with machine code for some architectures and
+# PTX of the newest of them, for later ones, and an object of the host's compiler carries them all.
+# Nothing of CUDA is linked. Without nvcc the object is empty, and one line of the configuration says so.
 #
 #   NVCC=path               in the environment or as -DDOORBELL_NVCC=path; OFF: build no kernels
+#   -DDOORBELL_GPUS=90      the architectures, as in sm_90, in rising order; those that nvcc does not
+#                           know are left out
 
 set(DOORBELL_NVCC "$ENV{NVCC}" CACHE STRING "nvcc, which compiles the GPU kernels; OFF: none")
-set(kernel_architectures 80 90 100)
+set(all_gpus 80 90 100)
+set(DOORBELL_GPUS "${all_gpus}" CACHE STRING "GPU architectures to compile for, such as 80;90;100")
 
 if(DOORBELL_NVCC STREQUAL "")
     find_program(nvcc_found nvcc HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES bin)
@@ -30,7 +33,7 @@ if(nvcc)
     set(nvcc_release "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}")
     math(EXPR db_cuda_version "${CMAKE_MATCH_1} * 1000 + ${CMAKE_MATCH_2} * 10")
     set(built "")
-    foreach(architecture ${kernel_architectures})
+    foreach(architecture ${DOORBELL_GPUS})
         if(nvcc_codes MATCHES "sm_${architecture}[^0-9]")
             list(APPEND db_kernel_flags -gencode=arch=compute_${architecture},code=sm_${architecture})
             list(APPEND built sm_${architecture})
@@ -38,8 +41,8 @@ if(nvcc)
         endif()
     endforeach()
     if(NOT built)
-        message(FATAL_ERROR "${nvcc} compiles for none of sm_${kernel_architectures}; CUDA 11.8 or later "
-            "is needed, or -DDOORBELL_NVCC=OFF")
+        message(FATAL_ERROR "${nvcc} compiles for none of DOORBELL_GPUS=${DOORBELL_GPUS}; for sm_90 CUDA "
+            "11.8 or later is needed. Name others, or build without GPU kernels with -DDOORBELL_NVCC=OFF")
     endif()
     list(APPEND db_kernel_flags -gencode=arch=compute_${newest},code=compute_${newest})
     list(JOIN built ", " built)

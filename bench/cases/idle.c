@@ -10,7 +10,7 @@
 #include "../floods.h"
 #include "../singles.h"
 
-#define ROUNDS   20u
+#define ROUNDS   20u /* first puts, at most: each is a sample */
 #define IDLE_NS  50000000u /* before each first put */
 #define SHARE_NS 500000000u
 #define RINGS    8u
@@ -79,6 +79,11 @@ static enum bench_status share(struct bench *b, const struct lanes *lanes)
     return report(b, lanes, "idle_cpu_share", "%", BENCH_UNCHECKED);
 }
 
+static uint32_t rounds(const struct bench *b)
+{
+    return b->options->iters < ROUNDS ? (uint32_t)b->options->iters : ROUNDS;
+}
+
 /* The first put after an idle time, as the kernel's thread sees it. */
 static enum bench_status first_put(struct bench *b, const struct lanes *lanes, bool wake)
 {
@@ -92,7 +97,7 @@ static enum bench_status first_put(struct bench *b, const struct lanes *lanes, b
     once.duration_ns = 0;
     once.repetitions = 1;
     bench_samples_clear(&state->samples);
-    for (uint32_t i = 0; i < ROUNDS && status == BENCH_PASS; i++) {
+    for (uint32_t i = 0; i < rounds(b) && status == BENCH_PASS; i++) {
         bench_sleep_ns(IDLE_NS);
         if (wake)
             db_proxy_wake(lanes->proxy);

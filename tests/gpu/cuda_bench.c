@@ -158,6 +158,7 @@ static const char *options_of(const char *name)
         {"loaded", "iters=5 ctas=1"},
         {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
         {"l2", "iters=64"}, /* one on each line */
+        {"idle", "iters=2"},
         {"warmth", "iters=20 cold=0.01 warm=0.01"},
     };
 

@@ -58,7 +58,7 @@ places mini-gda ring=host cq=host record_memory=host payload_memory=host
 places mini-proxy progress=host payload_memory=host
 
 # Without a device, single posts and rates alike.
-run issue -n 20
+run issue -D 0.01
 places mini-gda ring=gpu cq=gpu record_memory=gpu
-run issue -n 20 --ring-memory=host --record-memory=host
+run issue -D 0.01 --ring-memory=host --record-memory=host
 places mini-gda ring=host cq=gpu record_memory=host

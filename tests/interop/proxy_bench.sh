@@ -65,7 +65,7 @@ systems mini-proxy mini-gda
 told 'len(rows(metric="added_delay", paper_id="X17", delay_us=50)) == 2' \
     'all(x["t_min"] > 49 for x in rows(metric="round_trip", delay_us=50))'
 # What the background carried; at a pace that every machine can keep, no more than that.
-run "0 3" loaded -D 0.2 --ctas=4 --pace=2000 --out_json
+run "0 3" loaded -D 0.1 --ctas=4 --pace=2000 --out_json
 systems mini-proxy mini-gda
 told 'all(any(x["config"]["carried_k_msg_s"] for x in rows(system=s)) for s in ("mini-gda", "mini-proxy"))' \
     'not any(x["config"]["carried_k_msg_s"] for x in rows(background_ctas=0))' \
@@ -98,8 +98,10 @@ told 'len(rows(metric="round_trip")) == 4' \
     'all(x["config"]["load_ms"] >= 200 for x in rows(state="warm"))' \
     'all(m == "unknown" or m > 0 for m in (x["config"]["worker_mhz"] for x in rows(system="mini-proxy")))' \
     '[x["reference"] for x in rows(system="mini-proxy", metric="round_trip")] == [["R360"], ["R361"]]'
-run "0 3" idle -n 20 --out_json
+run "0 3" idle -n 2 --out_json
 systems mini-proxy
+told 'all(x["n_samples"] == 2 for m in ("first_put", "first_put_woken") for x in rows(metric=m))' \
+    'len(rows(metric="first_put")) == len(rows(metric="rate")) == 3'
 run "0 3" one-op -n 20 --out_json
 systems mini-proxy mini-gda
 
@@ -115,7 +117,7 @@ run 2 loaded --ctas=65
 
 # A thousand round trips of 20 ms do not fit into a launch, which ends with those that it has.
 export SOFTNIC_STRICT=fetch=20000000
-run "0 3" loaded -n 1000 --timeout=3 --ctas=1 --out_json
+run "0 3" loaded -n 1000 --timeout=1 --ctas=1 --out_json
 unset SOFTNIC_STRICT
 systems mini-proxy mini-gda
 told 'all(0 < x["n_samples"] < 1000 for x in rows(metric="round_trip"))'
