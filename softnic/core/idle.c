@@ -116,7 +116,7 @@ static bool find_maps(struct nic_idle *idle)
                 complete = add_map(idle, &map);
         }
         kept = strlen(line);
-        if (kept == sizeof(text) - 1)
+        if (kept >= sizeof(text) - 1)
             kept = 0; /* a path that long is not the memfd's */
         memmove(text, line, kept);
     }
