@@ -96,6 +96,27 @@ static void run_held(const struct ex_config *config, struct memory *memory)
     look(memory, config->messages);
 }
 
+static void run_trying(const struct ex_config *config, struct memory *memory)
+{
+    struct db_owner owner;
+
+    db_owner_take(&owner, &memory->queue.qp);
+    if (config->variant == EX_OWNER_TRY_NO_BLOCK)
+        owner.room++;
+    for (uint64_t i = 0; i < config->messages; i++) {
+        ex_step(i | owner.completed << 8 | owner.consumed << 16 | (uint64_t)owner.room << 24);
+        build(memory, &owner.here, owner.claimed, DB_SIGNALED);
+        while (!db_owner_try_publish(&owner, (enum db_order)config->order,
+                                     (enum db_record)config->record))
+            ex_check(db_owner_wait_room(&owner, 2), "the wait for room succeeds");
+    }
+    ex_step(1u << 28 | owner.completed << 8 | owner.consumed << 16);
+    ex_check(db_owner_flush(&owner) == DB_OK, "the wait succeeds");
+    db_owner_give(&owner);
+    ex_step(1u << 29);
+    look(memory, config->messages);
+}
+
 static void run(const struct ex_config *config, void *object, unsigned thread)
 {
     struct memory *memory = object;
@@ -107,6 +128,10 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     (void)thread;
     if (config->variant == EX_OWNER_HELD || config->variant == EX_OWNER_HELD_COLLAPSED) {
         run_held(config, memory);
+        return;
+    }
+    if (config->variant == EX_OWNER_TRY || config->variant == EX_OWNER_TRY_NO_BLOCK) {
+        run_trying(config, memory);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {

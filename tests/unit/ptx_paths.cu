@@ -40,6 +40,21 @@ OWNER_PATH(path_owner_gpu_no_record, DB_ORDER_GPU, DB_WITHOUT_RECORD)
 OWNER_PATH(path_owner_gpu_exchanged, DB_ORDER_GPU, DB_RECORD_EXCHANGED)
 OWNER_PATH(path_owner_system, DB_ORDER_SYSTEM, DB_WITH_RECORD)
 
+#define TRY_PATH(kernel, order, record)                                                            \
+    PORT_KERNEL_DECLARE(kernel);                                                                   \
+    PORT_KERNEL(kernel, struct owner_args, args)                                                   \
+    {                                                                                              \
+        struct db_owner owner = args->owner;                                                       \
+        db_build_write_value(&owner.here, owner.claimed, DB_SIGNALED, args->put.raddr,             \
+                             args->put.rkey, 7);                                                   \
+        *args->put.status = db_owner_try_publish(&owner, order, record);                           \
+    }
+
+TRY_PATH(path_try_gpu, DB_ORDER_GPU, DB_WITH_RECORD)
+TRY_PATH(path_try_gpu_no_record, DB_ORDER_GPU, DB_WITHOUT_RECORD)
+TRY_PATH(path_try_gpu_exchanged, DB_ORDER_GPU, DB_RECORD_EXCHANGED)
+TRY_PATH(path_try_system, DB_ORDER_SYSTEM, DB_WITH_RECORD)
+
 PORT_KERNEL_DECLARE(path_owner_warp);
 PORT_KERNEL(path_owner_warp, struct owner_args, args)
 {

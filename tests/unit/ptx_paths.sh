@@ -77,11 +77,22 @@ expect_posts() {
 # expect_made_of_answer ARCH KERNEL STORE: what the last STORE stores was worked out from what the exchange
 # answered, register by register.
 expect_made_of_answer() {
-    kernel "$1" "$2" | tr -d ',;[]{}' | awk -v store="$3" '
+    kernel "$1" "$2" | tr ';' '\n' | tr -d ',[]{}' | sed 's/@so //' | awk -v store="$3" '
         / exch|\.exch\./ { made[$2] = 1; next }
         $1 == store { found = ($3 in made); next }
         $1 !~ /^(st|@|\.)/ { for (i = 3; i <= NF; i++) if ($i in made) { made[$2] = 1; break } }
         END { exit !found }' || fail "sm_$1 $2: $3 does not wait for the exchange"
+}
+
+# expect_when ARCH KERNEL INSTRUCTION...: each is conditional, and there is no branch.
+expect_when() {
+    text=$(kernel "$1" "$2") where="sm_$1 $2"
+    shift 2
+    for instruction; do
+        echo "$text" | grep -qE "setp\.ne\.u32 so, %r[0-9]+, 0; @so $instruction" ||
+            fail "$where: $instruction is not conditional"
+    done
+    ! echo "$text" | grep -w bra || fail "$where: a branch"
 }
 
 for arch in 80 90 100; do
@@ -108,6 +119,16 @@ for arch in 80 90 100; do
     expect $arch path_owner_gpu_exchanged "$others" $wqe $release.gpu $exchange $bell
     expect_made_of_answer $arch path_owner_gpu_exchanged $bell
     expect $arch path_owner_system "$others" $wqe $release.sys $record $release.sys $bell
+    # The same without a claim: record and doorbell are written when there is room, and nothing jumps.
+    expect $arch path_try_gpu "$scoped" $wqe $release.gpu $record $release.gpu $bell
+    expect $arch path_try_gpu_no_record "$scoped" $wqe $release.gpu $bell
+    expect $arch path_try_gpu_exchanged "$scoped" $wqe $release.gpu $exchange $bell
+    expect_made_of_answer $arch path_try_gpu_exchanged $bell
+    expect $arch path_try_system "$scoped" $wqe $release.sys $record $release.sys $bell
+    expect_when $arch path_try_gpu "$record" "$bell"
+    expect_when $arch path_try_gpu_no_record "$bell"
+    expect_when $arch path_try_gpu_exchanged "$exchange" "$bell"
+    expect_when $arch path_try_system "$record" "$bell"
     expect $arch path_owner_warp "$others" $wqe bar.warp.sync $release.gpu $record $release.gpu $bell
 
     # Queues in memory. A hand-off has a release before its mark; then whoever rings publishes.
@@ -175,9 +196,7 @@ for arch in 80 90 100; do
     expect $arch path_push_baseline '^ld|^fence|sys' ld.acquire.sys.global.u64 \
         st.relaxed.sys.global.u64 $release.sys st.relaxed.sys.global.u64
     expect $arch path_try_push "$scoped" $descriptor
-    kernel $arch path_try_push | grep -qE "setp\.ne\.u32 so, %r[0-9]+, 0; @so $descriptor" ||
-        fail "sm_$arch path_try_push: the store is not conditional"
-    ! kernel $arch path_try_push | grep -w bra || fail "sm_$arch path_try_push: a branch"
+    expect_when $arch path_try_push $descriptor
 
     ! grep -E '(ld|st)\.local|\.local ' "$work/$arch.ptx" || fail "sm_$arch: local memory"
 done

@@ -2,8 +2,10 @@
 /*
  * Claim: a wait takes CQEs up to the one that it is for and leaves those behind it; and an owner
  * that takes a queue finds as much room as there is, also where a WQE of several blocks, the last
- * one published, gave all its blocks back at once. Each call of device.h leaves in the queue what
- * it claimed and published, waits for room where there is none, and refuses what never fits.
+ * one published, gave all its blocks back at once. One that tries publishes as long as the block
+ * behind is free, then nothing at all, and the same WQE when it is. Each call of device.h leaves in
+ * the queue what it claimed and published, waits for room where there is none, and refuses what
+ * never fits.
  */
 #include <doorbell/device.h>
 
@@ -104,6 +106,46 @@ static void owner_finds_what_is_free(void)
     post_all(3 * DEPTH);
 }
 
+static bool try_value(struct db_owner *owner, uint64_t value, enum db_record how)
+{
+    db_build_write_value(&owner->here, owner->claimed, DB_SIGNALED, 64, 1, value);
+    return db_owner_try_publish(owner, DB_ORDER_SYSTEM, how);
+}
+
+/* `how` is DB_WITH_RECORD, or exchanged; both write the record. */
+static void owner_tries(enum db_record how)
+{
+    struct db_owner owner;
+
+    start();
+    db_owner_take(&owner, &qp);
+    CHECK(db_owner_wait_room(&owner, 1), "room in an empty ring");
+    for (uint32_t i = 0; i < DEPTH - 1; i++)
+        CHECK(try_value(&owner, i, how) && owner.claimed == i + 1 && owner.published == i + 1 &&
+                  owner.last == i && record.send.raw == port_bswap32(i + 1),
+              "try %u", i);
+    uint64_t rung = doorbell;
+    for (int again = 0; again < 2; again++)
+        CHECK(!try_value(&owner, 77, how) && owner.claimed == DEPTH - 1 &&
+                  owner.published == DEPTH - 1 && owner.last == DEPTH - 2 && owner.room == 1 &&
+                  record.send.raw == port_bswap32(DEPTH - 1) && doorbell == rung,
+              "a try that leaves no block in hand");
+    CHECK(!db_owner_wait_room(&owner, 2) && owner.status == DB_ERROR_TIMEOUT,
+          "a wait for a device that completes nothing");
+    complete(0);
+    CHECK(db_owner_wait_room(&owner, 2) && db_owner_try_publish(&owner, DB_ORDER_SYSTEM, how) &&
+              record.send.raw == port_bswap32(DEPTH) && doorbell != rung && owner.room == 1,
+          "the same WQE, when there is room");
+    CHECK(!db_owner_wait_room(&owner, DEPTH + 1) && owner.status == DB_ERROR_INVALID,
+          "more blocks than there are");
+    for (uint32_t i = 1; i < DEPTH; i++)
+        complete(i);
+    CHECK(db_owner_flush(&owner) == DB_OK && owner.room == DEPTH, "%u free", owner.room);
+    db_owner_give(&owner);
+    CHECK(qp.post.claimed == DEPTH && db_published(&qp, PORT_RELAXED).end == DEPTH,
+          "what was given back");
+}
+
 /* ---- What a call leaves in the queue ---- */
 
 static uint8_t payload[DB_MAX_INLINE];
@@ -168,6 +210,8 @@ int main(void)
 {
     wait_takes_its_own();
     owner_finds_what_is_free();
+    owner_tries(DB_WITH_RECORD);
+    owner_tries(DB_RECORD_EXCHANGED);
     call_leaves_what_it_did();
     call_waits_for_room();
     return 0;

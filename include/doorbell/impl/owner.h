@@ -9,6 +9,9 @@
  *     ... claim, build (wqe.h, with &owner.here), publish, wait ...
  *     db_owner_give(&owner);
  *
+ * One WQE to a doorbell goes faster without a claim: build in the block that is next, and
+ * db_owner_try_publish().
+ *
  * Between the two nobody else may use the queue. On an H200 a load from the queue costs 0.14 us,
  * more than half of a GPU-scope release.
  */
@@ -231,6 +234,51 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
     db_ring(&owner->here, end, order, record, false);
     owner->published = end;
     owner->last = last;
+}
+
+/*
+ * Publishes the WQE of one block that was built at owner->claimed, if the block behind it is free
+ * too. False: that is not known, nothing was done, and the WQE stays as it was built. Never waits.
+ *
+ *     if (!db_owner_wait_room(&owner, 1)) ... owner.status
+ *     for (...) {
+ *         db_build_...(&owner.here, owner.claimed, ...);
+ *         while (!db_owner_try_publish(&owner, order, record))
+ *             if (!db_owner_wait_room(&owner, 2)) ... owner.status
+ *     }
+ *
+ * So the owner always has a free block in hand, and the ring holds one WQE less. What was claimed
+ * before must be published.
+ *
+ * Between the caller and the doorbell is no branch, because the question for room decides nothing
+ * but whether the last stores are made: on an H200 a post takes 0.017 us less than with a claim,
+ * which is most of what it takes beside its stores and releases.
+ */
+PORT_FN bool db_owner_try_publish(struct db_owner *owner, enum db_order order,
+                                  enum db_record record)
+{
+    const struct db_qp *here = &owner->here;
+    bool room = owner->room >= 2;
+    uint64_t index = owner->claimed, end = index + 1;
+    uint32_t *send = &here->record->send.raw;
+    uint32_t sent = port_be_low16((uint32_t)end), zero = 0;
+    uint64_t word = db_ctrl_word(here->qpn, end, 0, 0);
+
+    /* What must be visible to whom, as in db_ring(): the WQE before the record, and the record
+     * before the doorbell. */
+    db_release(order);
+    if (record == DB_WITH_RECORD) {
+        port_st32_if(room, send, sent);
+        db_release(order);
+    } else if (record == DB_RECORD_EXCHANGED) {
+        zero = port_xchg32_if(room, send, sent) & 0xffff;
+    }
+    port_doorbell_if(room, here->doorbell, word | zero);
+    owner->claimed += room;
+    owner->room -= room;
+    owner->published = room ? end : owner->published;
+    owner->last = room ? index : owner->last;
+    return room;
 }
 
 /* ---- A warp owns it: every lane of `mask` took the queue, and all call ---- */

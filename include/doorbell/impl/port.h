@@ -59,6 +59,18 @@ enum port_order {
 #define port_pause_shared(shared) ((void)(shared), port_pause())
 #endif
 
+/* ---- What is done when `so`, and else not at all ---- */
+
+/* Without a branch on a GPU, where one costs a thread more than what it jumps over. The store is
+ * relaxed at system scope; an exchange that is not made answers 0. */
+#ifndef PORT_HAS_IF
+#define port_st16_shared_if(so, to, lo, hi) ((so) ? port_st16_shared(to, lo, hi) : (void)0)
+#define port_st32_if(so, word, value)                                                              \
+    ((so) ? port_st32(word, value, PORT_RELAXED, PORT_SYSTEM) : (void)0)
+#define port_xchg32_if(so, word, value)  ((so) ? port_xchg32(word, value) : 0)
+#define port_doorbell_if(so, reg, value) ((so) ? port_doorbell(reg, value) : (void)0)
+#endif
+
 /* ---- Byte order, and bits ---- */
 
 /* The low 16 bits of `value` as they lie in a big-endian word: in its last two bytes, or in its

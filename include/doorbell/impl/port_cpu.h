@@ -121,13 +121,6 @@ PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
 #endif
 }
 
-/* The same when `so`. */
-PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
-{
-    if (so)
-        port_st16_shared(to, lo, hi);
-}
-
 /* A count in plain memory that the calling thread alone reads and writes. */
 PORT_FN uint64_t port_ld_own64(const uint64_t *count)
 {

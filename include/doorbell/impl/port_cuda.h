@@ -166,14 +166,6 @@ PORT_FN void port_st16_shared(void *to, uint64_t lo, uint64_t hi)
                  "l"(lo), "l"(hi));
 }
 
-/* The same when `so`, without a branch: one costs a thread more than a store does. */
-PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
-{
-    asm volatile("{ .reg .pred so; setp.ne.u32 so, %3, 0;"
-                 " @so st.relaxed.sys.global.v2.u64 [%0], {%1, %2}; }" ::"l"(port_cuda_global(to)),
-                 "l"(lo), "l"(hi), "r"((uint32_t)so));
-}
-
 /* A count in plain memory that the calling thread alone reads and writes. Looked up here: a plain
  * load is one that ptxas may put off. Who loads it so stores it so, or the compiler may take the
  * store for one that nobody reads. */
@@ -331,6 +323,41 @@ PORT_FN void port_doorbell(void *reg, uint64_t value)
 {
     asm volatile("st.mmio.relaxed.sys.global.u64 [%0], %1;" ::"l"(port_cuda_global(reg)),
                  "l"(value));
+}
+
+/* ---- When `so`, and else not at all; see port.h ---- */
+
+#define PORT_HAS_IF
+
+PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
+{
+    asm volatile("{ .reg .pred so; setp.ne.u32 so, %3, 0;"
+                 " @so st.relaxed.sys.global.v2.u64 [%0], {%1, %2}; }" ::"l"(port_cuda_global(to)),
+                 "l"(lo), "l"(hi), "r"((uint32_t)so));
+}
+
+PORT_FN void port_st32_if(bool so, uint32_t *word, uint32_t value)
+{
+    asm volatile("{ .reg .pred so; setp.ne.u32 so, %2, 0;"
+                 " @so st.relaxed.sys.global.u32 [%0], %1; }" ::"l"(port_cuda_global(word)),
+                 "r"(value), "r"((uint32_t)so));
+}
+
+PORT_FN uint32_t port_xchg32_if(bool so, uint32_t *word, uint32_t value)
+{
+    uint32_t seen = 0;
+    asm volatile("{ .reg .pred so; setp.ne.u32 so, %3, 0;"
+                 " @so atom.relaxed.gpu.global.exch.b32 %0, [%1], %2; }"
+                 : "+r"(seen)
+                 : "l"(port_cuda_global(word)), "r"(value), "r"((uint32_t)so));
+    return seen;
+}
+
+PORT_FN void port_doorbell_if(bool so, void *reg, uint64_t value)
+{
+    asm volatile("{ .reg .pred so; setp.ne.u32 so, %2, 0;"
+                 " @so st.mmio.relaxed.sys.global.u64 [%0], %1; }" ::"l"(port_cuda_global(reg)),
+                 "l"(value), "r"((uint32_t)so));
 }
 
 /* Asks for a line that will be read (or, `to_write`, stored to) soon; the L2 is as near as a line

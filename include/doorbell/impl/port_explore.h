@@ -146,11 +146,10 @@ PORT_FN uint64_t port_explore_plain(struct port_site site, enum port_op_kind kin
     port_explore_store(PORT_SITE, (uint32_t *){word}, (uint32_t){value}, order, scope)
 #define port_st64(word, value, order, scope)                                                       \
     port_explore_store(PORT_SITE, (uint64_t *){word}, value, order, scope)
-#define port_st16(to, lo, hi)               ((void)port_explore_plain(PORT_SITE, PORT_OP_STORE16, to, lo, hi, 0))
-#define port_st16_shared(to, lo, hi)        port_st16(to, lo, hi)
-#define port_st16_shared_if(so, to, lo, hi) ((so) ? port_st16_shared(to, lo, hi) : (void)0)
-#define port_fence(order, scope)            port_explore_fence(PORT_SITE, order, scope)
-#define port_acquire64(word, found, scope)  (port_fence(PORT_ACQUIRE, scope), found)
+#define port_st16(to, lo, hi)              ((void)port_explore_plain(PORT_SITE, PORT_OP_STORE16, to, lo, hi, 0))
+#define port_st16_shared(to, lo, hi)       port_st16(to, lo, hi)
+#define port_fence(order, scope)           port_explore_fence(PORT_SITE, order, scope)
+#define port_acquire64(word, found, scope) (port_fence(PORT_ACQUIRE, scope), found)
 #define port_doorbell(reg, value)                                                                  \
     ((void)port_explore_plain(PORT_SITE, PORT_OP_DOORBELL, reg, value, 0, 0))
 #define port_pause() ((void)port_explore_plain(PORT_SITE, PORT_OP_PAUSE, NULL, 0, 0, 0))
