@@ -6,9 +6,6 @@
 
 #include "ring_check.h"
 
-/* The deepest with a collapsed CQ: no slot is used twice in a launch. */
-#define DEPTH DB_MAX_COLLAPSED_DEPTH
-
 /* Queues of which one at least has all in one half; each is where it is by chance. */
 #define QUEUES_TRIED 64u
 
@@ -18,8 +15,9 @@ enum bench_status issues_open(struct bench *b, struct issues *issues)
     enum bench_status status = transport_open_gpu(b, &issues->transport);
     if (status != BENCH_PASS)
         return status;
-    issues->attr = transport_detached_attr(b, &issues->transport, DEPTH);
-    issues->attr.depth = DEPTH; /* whatever --tx-depth says: nobody completes what is posted */
+    issues->attr = transport_detached_attr(b, &issues->transport, ISSUES_DEEP);
+    issues->attr.depth =
+        ISSUES_DEEP; /* whatever --tx-depth says: nobody completes what is posted */
     status = transport_detach(b, &issues->transport, &issues->attr, &issues->pair);
     if (status != BENCH_PASS)
         return status;
@@ -34,41 +32,63 @@ void issues_close(struct issues *issues)
     transport_close(&issues->transport);
 }
 
-/* ---- The half of the L2 ---- */
+/* ---- The halves of the L2 ---- */
 
-enum bench_status issues_half(struct bench *b, struct issues *issues, struct l2 *l2,
-                              enum l2_half *record, enum l2_half *words)
+enum bench_status issues_find(struct bench *b, struct issues *issues, struct l2 *l2,
+                              struct issues_halves *halves)
 {
     struct db_gpu *gpu = issues->transport.gpu;
+    const struct db_queue_attr *attr = &issues->attr;
     struct db_qp *qp = issues->pair.qp[0], view;
 
-    *record = *words = L2_WHOLE;
-    if (issues->attr.record != DB_MEMORY_GPU)
+    *halves = (struct issues_halves){L2_WHOLE, L2_WHOLE, L2_WHOLE};
+    if (attr->record != DB_MEMORY_GPU)
         return BENCH_PASS;
     if (gpu->backend->copy(gpu, &view, qp, sizeof(view)))
         return bench_fail(b, "%s", db_gpu_error_text());
-    enum bench_status status = l2_half_of(b, l2, &view.record->send.raw, record);
+    enum bench_status status = l2_half_of(b, l2, &view.record->send.raw, &halves->record);
+    if (status == BENCH_PASS && attr->ring == DB_MEMORY_GPU && attr->depth == ISSUES_PAGE)
+        status = l2_half_of_all(b, l2, view.sq, (size_t)view.depth * M5_BLOCK_BYTES, &halves->ring);
     if (status == BENCH_PASS)
-        status = l2_half_of(b, l2, (uint32_t *)(void *)&qp->post.claimed, words);
+        status = l2_half_of(b, l2, (uint32_t *)(void *)&qp->post.claimed, &halves->words);
     return status;
 }
 
-enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2,
-                              enum l2_half wanted, enum l2_half *half)
+static bool are_in(const struct issues *issues, const struct issues_halves *halves,
+                   enum l2_half wanted)
+{
+    const struct db_queue_attr *attr = &issues->attr;
+
+    if (halves->record != wanted)
+        return false;
+    if (attr->depth == ISSUES_DEEP)
+        return halves->words == wanted;
+    return attr->ring != DB_MEMORY_GPU || halves->ring == wanted;
+}
+
+enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2, uint32_t depth,
+                              enum l2_half wanted, struct issues_halves *halves)
 {
     struct transport *t = &issues->transport;
     struct transport_pair left[QUEUES_TRIED]; /* kept meanwhile, or their memory came again */
     uint32_t count = 0;
-    enum l2_half words;
+    enum bench_status status = BENCH_PASS;
+    bool other = issues->attr.depth != depth;
 
-    enum bench_status status = issues_half(b, issues, l2, half, &words);
-    while (status == BENCH_PASS && *half != L2_WHOLE && !(*half == wanted && words == wanted) &&
-           count < QUEUES_TRIED) {
-        left[count++] = issues->pair;
-        status = transport_detach(b, t, &issues->attr, &issues->pair);
+    issues->attr.depth = depth;
+    do {
+        if (other) {
+            /* A queue's parts are at fixed distances, and halves follow a pattern: behind a CQ of
+             * another depth the record lies differently to the ring. */
+            issues->attr.cq_depth = depth << count % 2;
+            left[count++] = issues->pair;
+            status = transport_detach(b, t, &issues->attr, &issues->pair);
+        }
+        other = true;
         if (status == BENCH_PASS)
-            status = issues_half(b, issues, l2, half, &words);
-    }
+            status = issues_find(b, issues, l2, halves);
+    } while (status == BENCH_PASS && halves->record != L2_WHOLE &&
+             !are_in(issues, halves, wanted) && count < QUEUES_TRIED);
     for (uint32_t i = 0; i < count; i++)
         transport_disconnect(t, &left[i]);
     return status;
@@ -83,12 +103,13 @@ static bool is_warp(const struct issues_variant *variant)
 
 uint32_t issues_chunk(const struct issues_variant *variant)
 {
-    return is_warp(variant) ? DEPTH / PORT_WARP_THREADS / 2 : ISSUES_CHUNK;
+    return is_warp(variant) ? ISSUES_DEEP / PORT_WARP_THREADS / 2 : ISSUES_CHUNK;
 }
 
 uint32_t issues_warmup(const struct bench *b, const struct issues_variant *variant)
 {
-    uint64_t most = is_warp(variant) ? DEPTH / PORT_WARP_THREADS / 2 : DEPTH - ISSUES_CHUNK;
+    uint64_t most =
+        is_warp(variant) ? ISSUES_DEEP / PORT_WARP_THREADS / 2 : ISSUES_DEEP - ISSUES_CHUNK;
     return (uint32_t)(b->options->warmup_iters < most ? b->options->warmup_iters : most);
 }
 
@@ -111,7 +132,8 @@ static struct ring_put posted_put(void *context, uint64_t number, const uint8_t 
         .rkey = args->rkey,
         .flags = DB_SIGNALED,
         .bytes = 8,
-        .inlined = args->inlined || args->way != BENCH_ISSUE_OWNER,
+        .inlined =
+            args->inlined || (args->way != BENCH_ISSUE_OWNER && args->way != BENCH_ISSUE_TRY),
         .value = number / posted->threads + 1,
         .laddr = args->laddr,
         .lkey = args->lkey,

@@ -17,6 +17,11 @@
 
 #define ISSUES_CHUNK 2500u
 
+/* Depths: the deepest with a collapsed CQ, in which no slot is used twice in a launch; and the one
+ * whose ring may be in one half of the L2, a page. */
+#define ISSUES_DEEP DB_MAX_COLLAPSED_DEPTH
+#define ISSUES_PAGE (4096u / M5_BLOCK_BYTES)
+
 /* Of the SM's clock, before each post: 2 us at 2 GHz, twice what the slowest release takes. */
 #define ISSUES_PAUSE_TICKS 4000u
 
@@ -44,21 +49,27 @@ struct issues_variant {
     bool inlined;
 };
 
-/* Opens the GPU and makes the queue; close it whatever came of it. */
+/* The half of the L2 that each part of a queue is in; L2_WHOLE where there are no halves, and of
+ * what is in host memory or in both. */
+struct issues_halves {
+    enum l2_half record;
+    enum l2_half words; /* that its threads share */
+    enum l2_half ring;
+};
+
+/* Opens the GPU and makes a queue of ISSUES_DEEP; close it whatever came of it. */
 enum bench_status issues_open(struct bench *b, struct issues *issues);
 void issues_close(struct issues *issues);
 
-/*
- * Makes other queues until one has its record, and the words that its threads share, in the half of
- * the L2 that is wanted. `*half` is where the record came to be: L2_WHOLE where there are no halves
- * or the record is in host memory, the other half where no queue would have it.
- */
-enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2,
-                              enum l2_half wanted, enum l2_half *half);
+/* Makes queues of `depth` until one has its record in the half that is wanted, and with it the
+ * words of one of ISSUES_DEEP, which its threads may share, or the ring of one of ISSUES_PAGE,
+ * which one thread owns. `*halves` is where they are of the last one made. */
+enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2, uint32_t depth,
+                              enum l2_half wanted, struct issues_halves *halves);
 
-/* The halves that the record and those words are in now. */
-enum bench_status issues_half(struct bench *b, struct issues *issues, struct l2 *l2,
-                              enum l2_half *record, enum l2_half *words);
+/* Where they are now. */
+enum bench_status issues_find(struct bench *b, struct issues *issues, struct l2 *l2,
+                              struct issues_halves *halves);
 
 /* How many posts a chunk may have, and how many come before it that nobody times. */
 uint32_t issues_chunk(const struct issues_variant *variant);

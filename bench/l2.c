@@ -97,11 +97,16 @@ static enum l2_half half_of(const struct l2 *l2, uint32_t ticks)
     return l2->cut_ticks == 0 ? L2_WHOLE : ticks < l2->cut_ticks ? L2_NEAR : L2_FAR;
 }
 
-enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enum l2_half *half)
+enum bench_status l2_half_of_all(struct bench *b, struct l2 *l2, uint8_t *start, size_t bytes,
+                                 enum l2_half *half)
 {
     const struct bench_l2_args args = {
-        .lines = (uint8_t *)word, .line_count = 1, .way = BENCH_L2_ATOMIC};
-    const struct l2_results *results = l2->results.host;
+        .lines = start,
+        .stride = BENCH_L2_LINE_BYTES,
+        .line_count = (uint32_t)((bytes + BENCH_L2_LINE_BYTES - 1) / BENCH_L2_LINE_BYTES),
+        .way = BENCH_L2_ATOMIC,
+    };
+    const uint32_t *ticks = ((const struct l2_results *)l2->results.host)->ticks;
     enum bench_status status = BENCH_PASS;
     double ns_per_tick;
 
@@ -109,9 +114,18 @@ enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enu
     if (l2->cut_ticks == 0)
         return BENCH_PASS;
     status = time_lines(b, l2, args, &ns_per_tick);
-    if (status == BENCH_PASS)
-        *half = half_of(l2, median(results->ticks));
-    return status;
+    if (status != BENCH_PASS)
+        return status;
+    *half = half_of(l2, median(ticks));
+    for (uint32_t line = 1; line < args.line_count; line++)
+        if (half_of(l2, median(&ticks[line * L2_SAMPLES])) != *half)
+            *half = L2_WHOLE;
+    return BENCH_PASS;
+}
+
+enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enum l2_half *half)
+{
+    return l2_half_of_all(b, l2, (uint8_t *)word, sizeof(*word), half);
 }
 
 enum bench_status l2_find_page(struct bench *b, struct l2 *l2, const struct transport_block *pages,

@@ -30,7 +30,7 @@
 struct state {
     struct issues issues;
     struct l2 l2;
-    enum l2_half half;          /* of the L2, that the queue's record is in */
+    struct issues_halves halves;
     struct bench_samples ticks; /* by the SM's clock */
     struct bench_samples timer; /* by the timer of all SMs */
     double timer_extra_ns;      /* what reading the SM's clock adds between two of the timer */
@@ -62,6 +62,11 @@ static const struct row rows[] = {
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITH_RECORD, false, {"R047", "R049"}},
     {"owner", BENCH_ISSUE_OWNER, SAFE, DB_WITHOUT_RECORD, true, {NULL}},
     {"owner", BENCH_ISSUE_OWNER, SYSTEM_SCOPE, DB_WITH_RECORD, true, {"R114"}},
+    {"owner, try", BENCH_ISSUE_TRY, UNORDERED, DB_WITH_RECORD, true, {"R051", "R053"}},
+    {"owner, try", BENCH_ISSUE_TRY, SAFE, DB_WITH_RECORD, true, {"R041", "R044"}},
+    {"owner, try", BENCH_ISSUE_TRY, SAFE, DB_WITH_RECORD, false, {"R047", "R049"}},
+    {"owner, try", BENCH_ISSUE_TRY, SAFE, DB_WITHOUT_RECORD, true, {NULL}},
+    {"owner, try", BENCH_ISSUE_TRY, SYSTEM_SCOPE, DB_WITH_RECORD, true, {"R114"}},
     {"db_put_value()", BENCH_ISSUE_PUT, SAFE, DB_WITH_RECORD, true, {NULL}},
     {"db_put_value_shared()", BENCH_ISSUE_PUT_SHARED, SAFE, DB_WITH_RECORD, true, {NULL}},
     {"ticket", BENCH_ISSUE_TICKET, SAFE, DB_WITH_RECORD, true, {NULL}},
@@ -92,12 +97,16 @@ static bool exchanges(const struct issues *issues)
     return issues->pair.order == DB_ORDER_GPU;
 }
 
-/* What one thread that owns its queue posts in the queue's own order is measured in either half of
- * the L2. */
+static bool is_owner(const struct row *row)
+{
+    return row->way == BENCH_ISSUE_OWNER || row->way == BENCH_ISSUE_TRY;
+}
+
+/* What one thread that owns its queue posts in the queue's own order is measured with everything in
+ * one half of the L2, and then in the other. */
 static bool depends_on_half(const struct row *row)
 {
-    return (row->way == BENCH_ISSUE_STORES || row->way == BENCH_ISSUE_OWNER) &&
-           row->order != UNORDERED && row->order != SYSTEM_SCOPE;
+    return (row->way == BENCH_ISSUE_STORES || is_owner(row)) && row->order == SAFE;
 }
 
 static bool is_warp(const struct row *row)
@@ -137,6 +146,7 @@ static struct bench_record record_of(const struct state *state, const struct row
 {
     const struct issues *issues = &state->issues;
     bool floors = row->way < BENCH_ISSUE_OWNER;
+    const struct issues_halves *halves = &state->halves;
     struct bench_record record = {
         .paper_id = "T3",
         .system = floors ? "floor" : "mini-gda",
@@ -161,8 +171,11 @@ static struct bench_record record_of(const struct state *state, const struct row
     };
 
     size_t used = transport_queue_places(&issues->attr, record.config, 10);
-    if (state->half != L2_WHOLE)
-        record.config[used++] = (struct bench_config){"half", l2_half_name(state->half), 0};
+    if (halves->record != L2_WHOLE)
+        record.config[used++] = (struct bench_config){"half", l2_half_name(halves->record), 0};
+    if (halves->record != L2_WHOLE && issues->attr.ring == DB_MEMORY_GPU)
+        record.config[used++] = (struct bench_config){
+            "ring_half", halves->ring == L2_WHOLE ? "both" : l2_half_name(halves->ring), 0};
     return record;
 }
 
@@ -178,7 +191,7 @@ static enum bench_status report_over_floor(struct bench *b, const struct row *ro
         return bench_fail(b, "no memory for the statistics");
     if (row->way == BENCH_ISSUE_STORES)
         *floor_ns = post.typical;
-    if (row->way != BENCH_ISSUE_OWNER || *floor_ns <= 0)
+    if (!is_owner(row) || *floor_ns <= 0)
         return BENCH_PASS;
     record.metric = "over_floor";
     record.unit = "x";
@@ -329,21 +342,20 @@ static enum bench_status run_rates(struct bench *b)
     return status;
 }
 
-/* With the record in the half of the L2 that it is in now: every way to post, or those that depend
+/* With the queue in the half of the L2 that it is in now: every way to post, or those that depend
  * on it alone. */
 static enum bench_status measure_all(struct bench *b, bool every_way)
 {
     struct state *state = b->state;
-    struct issues *issues = &state->issues;
-    enum l2_half after = state->half, words;
+    struct issues_halves after = state->halves;
     enum bench_status status = BENCH_PASS;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && goes_on(status); i++)
         if (every_way || depends_on_half(&rows[i]))
             status = bench_worse(status, measure_row(b, &rows[i]));
     if (goes_on(status))
-        status = bench_worse(status, issues_half(b, issues, &state->l2, &after, &words));
-    if (goes_on(status) && after != state->half)
+        status = bench_worse(status, issues_find(b, &state->issues, &state->l2, &after));
+    if (goes_on(status) && after.record != state->halves.record)
         status = bench_worse(
             status, bench_degrade(b, "the kernels moved to an SM of the other half of the L2"));
     return status;
@@ -369,19 +381,30 @@ static enum bench_status run_vendors(struct bench *b)
     return status;
 }
 
-static enum bench_status run(struct bench *b)
+/* Everything in one half, the ring a page of it; where no queue is so, nothing is measured. */
+static enum bench_status measure_in(struct bench *b, enum l2_half half)
 {
     struct state *state = b->state;
     struct issues *issues = &state->issues;
 
-    enum bench_status status = issues_move(b, issues, &state->l2, L2_NEAR, &state->half);
+    enum bench_status status =
+        issues_move(b, issues, &state->l2, ISSUES_PAGE, half, &state->halves);
+    bool found = state->halves.record == half &&
+                 (issues->attr.ring != DB_MEMORY_GPU || state->halves.ring == half);
+    return goes_on(status) && found ? bench_worse(status, measure_all(b, false)) : status;
+}
+
+static enum bench_status run(struct bench *b)
+{
+    struct state *state = b->state;
+
+    enum bench_status status =
+        issues_move(b, &state->issues, &state->l2, ISSUES_DEEP, L2_NEAR, &state->halves);
+    bool in_halves = state->halves.record != L2_WHOLE;
     if (status == BENCH_PASS)
         status = measure_all(b, true);
-    if (goes_on(status) && state->half == L2_NEAR) {
-        status = bench_worse(status, issues_move(b, issues, &state->l2, L2_FAR, &state->half));
-        if (goes_on(status) && state->half == L2_FAR)
-            status = bench_worse(status, measure_all(b, false));
-    }
+    for (enum l2_half half = L2_NEAR; half <= L2_FAR && in_halves && goes_on(status); half++)
+        status = bench_worse(status, measure_in(b, half));
     if (goes_on(status))
         status = bench_worse(status, floors_round_trip(b, &state->issues.transport));
     if (goes_on(status))

@@ -19,6 +19,7 @@ enum bench_issue_way {
     BENCH_ISSUE_STORES,  /* the stores and releases of a post, of values that are all there */
     /* one put of 8 bytes */
     BENCH_ISSUE_OWNER, /* the thread owns the queue */
+    BENCH_ISSUE_TRY,   /* the same by db_owner_try_publish() */
     BENCH_ISSUE_PUT,   /* db_put_value(): the queue's words in memory, its own order and record */
     BENCH_ISSUE_PUT_SHARED, /* db_put_value_shared() */
     BENCH_ISSUE_TICKET,
@@ -31,7 +32,8 @@ enum bench_issue_way {
 
 /* One thread, or one warp: `warmup` posts and then `count` timed ones, with a pause before each so
  * that no store of one delays the next. Each sample is from before the call to behind the doorbell
- * store, by the SM's clock, and around that by the timer of all SMs. The queue has room for all. */
+ * store, by the SM's clock, and around that by the timer of all SMs. The queue has room for all;
+ * what an owner posted is complete before its next post, so that of two blocks is enough. */
 struct bench_issue_args {
     struct db_qp *qp;
     uint64_t raddr;

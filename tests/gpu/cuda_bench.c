@@ -23,7 +23,7 @@
 /* Results in one half: of l2, whose ways are timed behind a doorbell or not; and of issue, of which
  * each is by two clocks, and an owner's also over its floor. */
 #define L2_WAYS   8u
-#define FAR_POSTS (3 * 2 + 5 * 3u)
+#define FAR_POSTS (3 * 2 + 10 * 3u)
 
 extern const size_t bench_kernel_image_count;
 
@@ -153,13 +153,10 @@ static enum bench_status run_case(const char *name, const char *options)
 static const char *options_of(const char *name)
 {
     static const char *const few[][2] = {
-        {"rate", "iters=32"},
-        {"issue", "duration=0.004"},
-        {"loaded", "iters=5 ctas=1"},
-        {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
+        {"rate", "iters=32"},         {"issue", "duration=0.004"},
+        {"loaded", "iters=5 ctas=1"}, {"payload", "iters=20 maxbytes=4096 stepfactor=8"},
         {"l2", "iters=64"}, /* one on each line */
-        {"idle", "iters=2"},
-        {"warmth", "iters=20 cold=0.01 warm=0.01"},
+        {"idle", "iters=2"},          {"warmth", "iters=20 cold=0.01 warm=0.01"},
     };
 
     for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++)
@@ -253,8 +250,8 @@ static void run_shaped(const char *name, const char *options, enum l2_shape shap
 static void expect_whole(const char *name, const char *options, enum l2_shape shape)
 {
     run_shaped(name, options, shape);
-    CHECK(count_in_results("\"near\"") + count_in_results("\"far\"") == 0, "halves of a whole, %d",
-          (int)shape);
+    CHECK(count_in_results("\"half\": \"near\"") + count_in_results("\"half\": \"far\"") == 0,
+          "halves of a whole, %d", (int)shape);
 }
 
 /* Where the L2 has no halves, or only seems to, nothing tells of them; where it has, both are
@@ -268,7 +265,8 @@ static void halves(const char *name, const char *options)
     if (!posts)
         expect_whole(name, options, CHANCE);
     run_shaped(name, options, HALVES);
-    unsigned near = count_in_results("\"near\""), far = count_in_results("\"far\"");
+    unsigned near = count_in_results("\"half\": \"near\""),
+             far = count_in_results("\"half\": \"far\"");
     CHECK(posts ? far == FAR_POSTS && near > far : far == L2_WAYS && near == far, "%u near, %u far",
           near, far);
     CHECK(!strstr(said, "other half"), "%s", said);
