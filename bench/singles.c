@@ -14,6 +14,7 @@ struct results {
     uint64_t atomics;
     struct bench_span span;
     int32_t status;
+    struct db_ring_progress asked; /* read by them: there is room */
 };
 
 /* Words of an 8-byte put's turn. */
@@ -67,6 +68,7 @@ static enum bench_status launch(struct bench *b, struct singles *singles, const 
     struct bench_enqueue_args enqueue = {
         .qp = lanes->qp[0],
         .steps = steps,
+        .asked = &on_gpu->asked,
         .raddr = lanes->remote.iova + singles->max_bytes,
         .laddr = lanes->local.iova,
         .rkey = lanes->remote.rkey,
@@ -95,9 +97,11 @@ static enum bench_status launch(struct bench *b, struct singles *singles, const 
         .span = enqueue.span,
     };
 
-    return steps == SINGLES_ANY
-               ? transport_run(b, singles->transport, &bench_single, 1, 1, &single)
-               : transport_run(b, singles->transport, &bench_enqueue, 1, 1, &enqueue);
+    if (steps == SINGLES_ANY)
+        return transport_run(b, singles->transport, &bench_single, 1, 1, &single);
+    return transport_run(b, singles->transport,
+                         singles->asks_gpu ? &bench_enqueue_asking : &bench_enqueue, 1, 1,
+                         &enqueue);
 }
 
 /* What was put last is at the target: `bytes` of it, or the words of a turn that was gone through.
@@ -124,6 +128,7 @@ static enum bench_status run_chunk(struct bench *b, struct singles *singles,
     memset(singles->copy, 0, 2 * singles->max_bytes);
     bench_payload_fill(singles->copy, written, b->options->seed, singles->round);
     results->status = DB_OK;
+    results->asked = (struct db_ring_progress){.posted = UINT64_MAX / 2};
     enum bench_status status = copy(b, singles, true);
     if (status == BENCH_PASS)
         status = transport_block_store(b, singles->transport, &singles->results);
@@ -193,6 +198,7 @@ enum bench_status singles_row(struct bench *b, struct singles *singles,
     static const char *const none[BENCH_REFERENCES_MAX];
     struct lanes lanes;
 
+    singles->asks_gpu = row && row->asks_gpu;
     enum bench_status status = lanes_open(b, singles->transport, &attr, &singles->memory, &lanes);
     if (status == BENCH_PASS)
         status = singles_measure(b, singles, &lanes, row ? row->steps : SINGLES_ANY, 8);

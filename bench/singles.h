@@ -24,6 +24,7 @@ struct singles {
     struct bench_samples complete;
     uint64_t pushes;  /* of the samples and their warm-up, */
     uint64_t atomics; /* and how many on that lane reserved with one; 0 with SINGLES_ANY */
+    bool asks_gpu;    /* struct singles_row */
     enum bench_valid valid;
     uint64_t round; /* of payload patterns, so that none is taken for an earlier one */
 };
@@ -47,6 +48,9 @@ enum bench_status singles_report(struct bench *b, struct singles *singles,
 struct singles_row {
     const char *name;
     uint32_t steps; /* set of enum db_ring_step */
+    /* The push, by the baseline, asks for room in GPU memory, where a worker with GDRCopy would
+     * tell its progress and here nobody does: what the read costs there. */
+    bool asks_gpu;
     const char *issue[BENCH_REFERENCES_MAX];
     const char *complete[BENCH_REFERENCES_MAX];
 };

@@ -10,7 +10,7 @@
 #include "../floods.h"
 #include "../singles.h"
 
-#define ROUNDS   20u /* first puts, at most: each is a sample */
+#define ROUNDS   20u       /* first puts, at most: each is a sample */
 #define IDLE_NS  50000000u /* before each first put */
 #define SHARE_NS 500000000u
 #define RINGS    8u

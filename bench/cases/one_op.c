@@ -120,9 +120,9 @@ static const struct puts_variant variants[] = {
 /* ---- Through a proxy ---- */
 
 static const struct singles_row protocols[] = {
-    {"baseline", DB_RING_BASELINE, {"R087", "R090"}, {"R088", "R091"}},
-    {"tuned", DB_RING_TUNED, {"R093", "R096"}, {"R094", "R097"}},
-    {"tuned, payload released", DB_RING_PAYLOAD, {NULL}, {NULL}},
+    {"baseline", DB_RING_BASELINE, false, {"R087", "R090"}, {"R088", "R091"}},
+    {"tuned", DB_RING_TUNED, false, {"R093", "R096"}, {"R094", "R097"}},
+    {"tuned, payload released", DB_RING_PAYLOAD, false, {NULL}, {NULL}},
 };
 
 static enum bench_status proxied_puts(struct bench *b, struct transport *t)

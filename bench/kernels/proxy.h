@@ -16,7 +16,8 @@
  * never more than one outstanding. */
 struct bench_enqueue_args {
     struct db_qp *qp;
-    uint32_t steps; /* set of enum db_ring_step */
+    uint32_t steps;                       /* set of enum db_ring_step */
+    const struct db_ring_progress *asked; /* of bench_enqueue_asking alone */
     uint64_t raddr;
     uint64_t laddr;
     uint32_t rkey;
@@ -32,6 +33,10 @@ struct bench_enqueue_args {
     struct bench_span *span;
 };
 PORT_KERNEL_DECLARE(bench_enqueue);
+
+/* The same by the baseline, which asks `asked` for room in place of the ring's own progress. By the
+ * completions, which are the ring's own, there always is. */
+PORT_KERNEL_DECLARE(bench_enqueue_asking);
 
 /* Block 0 puts a message into block 1's word, which puts it back; the threads of the other blocks
  * put their counts into words of theirs until the probe is through: after `warmup` and `count`
