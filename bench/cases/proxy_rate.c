@@ -8,6 +8,7 @@
  * would measure the scheduler.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../cases.h"
 #include "../floods.h"
@@ -15,27 +16,39 @@
 
 #define RINGS_MAX 64u
 
+#define BATCHES 2u /* of rows that libmlx5 stands beside */
+
+/* What libmlx5 does with chains of one length, in all of its runs. */
+struct chains {
+    uint32_t batch; /* 0: unused */
+    struct bench_samples rate;
+    enum bench_valid valid;
+};
+
 struct state {
     struct transport transport;
     struct floods floods;
     struct bench_samples rate;
+    struct bench_samples libmlx5; /* beside the row that was measured last */
+    struct chains chains[BATCHES];
 };
 
 struct row {
     uint32_t workers, rings, batch;
     enum db_post post;
+    bool beside_libmlx5;
     const char *reference[BENCH_REFERENCES_MAX];
 };
 
 static const struct row rows[] = {
-    {1, 32, 1, DB_POST_VERBS, {NULL}},    {1, 32, 2, DB_POST_VERBS, {NULL}},
-    {1, 32, 4, DB_POST_VERBS, {NULL}},    {1, 32, 8, DB_POST_VERBS, {NULL}},
-    {1, 32, 16, DB_POST_VERBS, {NULL}},   {1, 1, 16, DB_POST_VERBS, {NULL}},
-    {1, 8, 16, DB_POST_VERBS, {NULL}},    {2, 32, 16, DB_POST_VERBS, {NULL}},
-    {4, 32, 16, DB_POST_VERBS, {NULL}},   {8, 32, 1, DB_POST_VERBS, {NULL}},
-    {8, 32, 16, DB_POST_VERBS, {"R176"}}, {1, 32, 1, DB_POST_WQE, {NULL}},
-    {1, 32, 16, DB_POST_WQE, {NULL}},     {4, 32, 16, DB_POST_WQE, {NULL}},
-    {8, 32, 16, DB_POST_WQE, {"R176"}},
+    {1, 32, 1, DB_POST_VERBS, true, {NULL}},     {1, 32, 2, DB_POST_VERBS, false, {NULL}},
+    {1, 32, 4, DB_POST_VERBS, false, {NULL}},    {1, 32, 8, DB_POST_VERBS, false, {NULL}},
+    {1, 32, 16, DB_POST_VERBS, true, {NULL}},    {1, 1, 16, DB_POST_VERBS, false, {NULL}},
+    {1, 8, 16, DB_POST_VERBS, false, {NULL}},    {2, 32, 16, DB_POST_VERBS, false, {NULL}},
+    {4, 32, 16, DB_POST_VERBS, false, {NULL}},   {8, 32, 1, DB_POST_VERBS, false, {NULL}},
+    {8, 32, 16, DB_POST_VERBS, false, {"R176"}}, {1, 32, 1, DB_POST_WQE, true, {NULL}},
+    {1, 32, 16, DB_POST_WQE, true, {NULL}},      {4, 32, 16, DB_POST_WQE, false, {NULL}},
+    {8, 32, 16, DB_POST_WQE, false, {"R176"}},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -46,7 +59,11 @@ static enum bench_status setup(struct bench *b)
     if (!state)
         return bench_fail(b, "no memory");
     b->state = state;
-    if (bench_samples_init(&state->rate, b->options->repetitions))
+    int error = bench_samples_init(&state->rate, b->options->repetitions);
+    error = error ? error : bench_samples_init(&state->libmlx5, VERBS_RATE_RUNS);
+    for (size_t i = 0; i < BATCHES && !error; i++)
+        error = bench_samples_init(&state->chains[i].rate, ROWS * VERBS_RATE_RUNS);
+    if (error)
         return bench_fail(b, "no memory for the samples");
     enum bench_status status = transport_open(b, &state->transport);
     return status == BENCH_PASS
@@ -62,11 +79,47 @@ static void teardown(struct bench *b)
     floods_close(&state->floods);
     transport_close(&state->transport);
     bench_samples_free(&state->rate);
+    bench_samples_free(&state->libmlx5);
+    for (size_t i = 0; i < BATCHES; i++)
+        bench_samples_free(&state->chains[i].rate);
     free(state);
 }
 
+static struct chains *chains_of(struct state *state, uint32_t batch)
+{
+    struct chains *chains = state->chains;
+
+    while (chains->batch && chains->batch != batch)
+        chains++;
+    chains->batch = batch;
+    return chains;
+}
+
+/* The rate that was measured last over that of libmlx5's chains of the same length, now. */
+static enum bench_status report_over_libmlx5(struct bench *b, struct bench_record record,
+                                             uint32_t batch)
+{
+    struct state *state = b->state;
+    struct chains *chains = chains_of(state, batch);
+    struct bench_stats ours, theirs;
+
+    bench_samples_clear(&state->libmlx5);
+    enum bench_status status =
+        verbs_rate_measure(b, &state->transport.info, 8, batch, &state->libmlx5, &chains->valid);
+    if (status != BENCH_PASS)
+        return status;
+    for (uint64_t i = 0; i < state->libmlx5.count; i++)
+        bench_samples_add(&chains->rate, state->libmlx5.value[i]);
+    if (bench_samples_stats(&state->rate, &ours) || bench_samples_stats(&state->libmlx5, &theirs))
+        return bench_fail(b, "no memory for the statistics");
+    memset(record.references, 0, sizeof(record.references));
+    record.metric = "over_libmlx5";
+    record.unit = "x";
+    return bench_report_value(b, &record, ours.typical / theirs.typical);
+}
+
 static enum bench_status measure(struct bench *b, const struct lanes_attr *attr,
-                                 const char *const *references)
+                                 const char *const *references, bool beside_libmlx5)
 {
     struct state *state = b->state;
     const struct flood flood = {.bytes = 8, .by_value = true};
@@ -78,21 +131,24 @@ static enum bench_status measure(struct bench *b, const struct lanes_attr *attr,
         lanes_open(b, &state->transport, attr, &state->floods.memory, &lanes);
     if (status == BENCH_PASS)
         status = floods_measure(b, &state->floods, &lanes, &flood, &state->rate, &puts, &valid);
-    if (status == BENCH_PASS || valid == BENCH_INVALID) {
-        struct bench_record record = {.system = lanes_system(&lanes),
-                                      .metric = "rate",
-                                      .unit = "M msg/s",
-                                      .msg_bytes = 8,
-                                      .iterations = puts,
-                                      .valid = valid};
-        record.config[0] = (struct bench_config){"payload", "value", 0};
-        record.config[1] = (struct bench_config){"threads", NULL, attr->count};
+    bool measured = status == BENCH_PASS || valid == BENCH_INVALID;
+    struct bench_record record = {.system = lanes_system(&lanes),
+                                  .metric = "rate",
+                                  .unit = "M msg/s",
+                                  .msg_bytes = 8,
+                                  .iterations = puts,
+                                  .valid = valid};
+    record.config[0] = (struct bench_config){"payload", "value", 0};
+    record.config[1] = (struct bench_config){"threads", NULL, attr->count};
+    if (measured)
         lanes_config(&lanes, record.config, 2);
-        for (size_t i = 0; references && i < BENCH_REFERENCES_MAX; i++)
-            record.references[i] = references[i];
+    for (size_t i = 0; references && i < BENCH_REFERENCES_MAX; i++)
+        record.references[i] = references[i];
+    if (measured)
         status = bench_worse(status, bench_report(b, &record, &state->rate));
-    }
-    lanes_close(&lanes);
+    lanes_close(&lanes); /* its workers poll */
+    if (status == BENCH_PASS && beside_libmlx5)
+        status = report_over_libmlx5(b, record, attr->proxy.batch);
     return status;
 }
 
@@ -149,7 +205,7 @@ static enum bench_status run_rows(struct bench *b)
         else if (row.rings > row.workers * DB_MAX_WORKER_QUEUES)
             few = row.workers > few ? row.workers : few;
         else if (!repeats(b, i))
-            status = bench_worse(status, measure(b, &attr, row.reference));
+            status = bench_worse(status, measure(b, &attr, row.reference, row.beside_libmlx5));
     }
     if (many)
         bench_warn(b,
@@ -177,9 +233,11 @@ static enum bench_status run(struct bench *b)
                            DB_MAX_WORKER_QUEUES);
     enum bench_status status = run_rows(b);
     if (status != BENCH_FAIL)
-        status = bench_worse(status, measure(b, &own, NULL));
-    for (uint32_t batch = 1; batch <= 16 && status != BENCH_FAIL; batch *= 16)
-        status = bench_worse(status, verbs_rate(b, &state->transport.info, 8, batch));
+        status = bench_worse(status, measure(b, &own, NULL, false));
+    for (size_t i = 0; i < BATCHES && status != BENCH_FAIL && state->chains[i].batch; i++)
+        status =
+            bench_worse(status, verbs_rate_report(b, 8, state->chains[i].batch,
+                                                  &state->chains[i].rate, state->chains[i].valid));
     return status;
 }
 

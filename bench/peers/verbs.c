@@ -276,52 +276,67 @@ static int run_chains(const struct bench *b, struct peer *peer, struct ibv_send_
     return 0;
 }
 
-enum bench_status verbs_rate(struct bench *b, const struct db_device_info *device, uint32_t bytes,
-                             uint32_t batch)
+#define RATE_PUTS 200000u /* of a run */
+
+enum bench_status verbs_rate_measure(struct bench *b, const struct db_device_info *device,
+                                     uint32_t bytes, uint32_t batch, struct bench_samples *rate,
+                                     enum bench_valid *valid)
 {
-    const uint64_t puts = 200000, rounds = 5;
-    struct bench_samples rate = {0};
     struct ibv_send_wr chain[BATCH_MAX];
     struct ibv_sge sge;
     struct peer peer;
-    enum bench_valid valid = BENCH_UNCHECKED;
 
     if (batch == 0 || batch > BATCH_MAX)
         return bench_usage(b, "libmlx5: %u to a post; 1 to %u are possible", batch, BATCH_MAX);
-    const uint64_t whole = puts / batch * batch;
+    const uint64_t posts = RATE_PUTS / batch;
     enum bench_status status = open_peer(b, device, &peer);
-    if (status == BENCH_PASS && bench_samples_init(&rate, rounds))
-        status = bench_fail(b, "no memory for the samples");
     if (status == BENCH_PASS)
         make_chain(&peer, chain, &sge, bytes, batch, IBV_SEND_INLINE);
-    for (uint64_t r = 0; r < rounds && status == BENCH_PASS; r++) {
+    for (uint64_t r = 0; r < VERBS_RATE_RUNS && status == BENCH_PASS; r++) {
         bench_payload_fill(peer.buffer, bytes, b->options->seed, r);
         uint64_t start = bench_ticks();
-        int error = run_chains(b, &peer, chain, batch, puts / batch);
+        int error = run_chains(b, &peer, chain, batch, posts);
         double ns = bench_ticks_ns(bench_ticks() - start);
         if (error)
             status = bench_fail(b, "libmlx5: a chain failed: %s", strerror(-error));
         else
-            status = bench_check_payload(b, &valid, peer.buffer + TARGET, bytes, r);
-        bench_samples_add(&rate, (double)whole / ns * 1e3);
+            status = bench_check_payload(b, valid, peer.buffer + TARGET, bytes, r);
+        bench_samples_add(rate, (double)(posts * batch) / ns * 1e3);
     }
-    if (status == BENCH_PASS) {
-        struct bench_record record = {
-            .system = "libmlx5",
-            .config = {{"payload", "inline", 0},
-                       {"sharing", "one thread", 0},
-                       {"threads", NULL, 1},
-                       {"queues", NULL, 1},
-                       {"batch", NULL, batch}},
-            .metric = "rate",
-            .unit = "M msg/s",
-            .msg_bytes = bytes,
-            .iterations = puts * rounds,
-            .valid = valid,
-        };
-        status = bench_report(b, &record, &rate);
-    }
-    bench_samples_free(&rate);
     close_peer(&peer);
+    return status;
+}
+
+enum bench_status verbs_rate_report(struct bench *b, uint32_t bytes, uint32_t batch,
+                                    const struct bench_samples *rate, enum bench_valid valid)
+{
+    struct bench_record record = {
+        .system = "libmlx5",
+        .config = {{"payload", "inline", 0},
+                   {"sharing", "one thread", 0},
+                   {"threads", NULL, 1},
+                   {"queues", NULL, 1},
+                   {"batch", NULL, batch}},
+        .metric = "rate",
+        .unit = "M msg/s",
+        .msg_bytes = bytes,
+        .iterations = (uint64_t)RATE_PUTS / batch * batch * rate->count,
+        .valid = valid,
+    };
+    return bench_report(b, &record, rate);
+}
+
+enum bench_status verbs_rate(struct bench *b, const struct db_device_info *device, uint32_t bytes,
+                             uint32_t batch)
+{
+    enum bench_valid valid = BENCH_UNCHECKED;
+    struct bench_samples rate = {0};
+
+    if (bench_samples_init(&rate, VERBS_RATE_RUNS))
+        return bench_fail(b, "no memory for the samples");
+    enum bench_status status = verbs_rate_measure(b, device, bytes, batch, &rate, &valid);
+    if (status == BENCH_PASS)
+        status = verbs_rate_report(b, bytes, batch, &rate, valid);
+    bench_samples_free(&rate);
     return status;
 }

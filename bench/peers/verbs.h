@@ -14,7 +14,16 @@
 enum bench_status verbs_latency(struct bench *b, const struct db_device_info *device,
                                 uint32_t bytes);
 
-/* Writes a second with `batch` to a post, the last of them signalled. */
+/* Writes a second with `batch` to a post, the last of them signalled: a few runs, each a sample in
+ * millions, which are added to `rate`; and the result that they make. */
+#define VERBS_RATE_RUNS 5u
+enum bench_status verbs_rate_measure(struct bench *b, const struct db_device_info *device,
+                                     uint32_t bytes, uint32_t batch, struct bench_samples *rate,
+                                     enum bench_valid *valid);
+enum bench_status verbs_rate_report(struct bench *b, uint32_t bytes, uint32_t batch,
+                                    const struct bench_samples *rate, enum bench_valid valid);
+
+/* Both. */
 enum bench_status verbs_rate(struct bench *b, const struct db_device_info *device, uint32_t bytes,
                              uint32_t batch);
 

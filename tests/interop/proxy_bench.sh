@@ -74,6 +74,9 @@ told 'all(any(x["config"]["carried_k_msg_s"] for x in rows(system=s)) for s in (
     'all(x["config"]["carried_k_msg_s"] <= 3 for x in rows(pace_k_msg_s=2))'
 run "0 3" proxy-rate -n 200 --repetitions=1 --out_json
 systems mini-proxy mini-gda libmlx5
+told 'all(rows(system="libmlx5", batch=n)[0]["n_samples"] == 10 for n in (1, 16))' \
+    'all(rows(metric="rate", posting=p, rings=32, batch=n)[0]["t_typical"] / x["t_typical"] <= rows(system="libmlx5", batch=n)[0]["t_max"] * 1.001 for p in ("ibv_post_send", "own WQEs") for n in (1, 16) for x in rows(metric="over_libmlx5", posting=p, batch=n))' \
+    'len(rows(metric="over_libmlx5")) == 4'
 run "0 3" proxy-rate -n 200 --repetitions=1 --post=wqe --workers=2 --rings=5 --out_json
 systems mini-proxy
 run "0 3" payload -n 20 --repetitions=1 --minbytes=8 --maxbytes=4096 --stepfactor=8 --out_json
