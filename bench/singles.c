@@ -68,7 +68,7 @@ static enum bench_status launch(struct bench *b, struct singles *singles, const 
     struct bench_enqueue_args enqueue = {
         .qp = lanes->qp[0],
         .steps = steps,
-        .asked = &on_gpu->asked,
+        .asked = singles->asks_gpu ? &on_gpu->asked : NULL,
         .raddr = lanes->remote.iova + singles->max_bytes,
         .laddr = lanes->local.iova,
         .rkey = lanes->remote.rkey,
@@ -99,8 +99,8 @@ static enum bench_status launch(struct bench *b, struct singles *singles, const 
 
     if (steps == SINGLES_ANY)
         return transport_run(b, singles->transport, &bench_single, 1, 1, &single);
-    return transport_run(b, singles->transport,
-                         singles->asks_gpu ? &bench_enqueue_asking : &bench_enqueue, 1, 1,
+    bool more = singles->asks_gpu || steps == (DB_RING_SHARED | DB_RING_PAYLOAD);
+    return transport_run(b, singles->transport, more ? &bench_enqueue_more : &bench_enqueue, 1, 1,
                          &enqueue);
 }
 

@@ -28,6 +28,7 @@ static const struct singles_row rows[] = {
     {"tuned", DB_RING_TUNED, false, {"R093", "R096", "R138"}, {"R094", "R097"}},
     {"tuned, payload released", DB_RING_PAYLOAD, false, {NULL}, {NULL}},
     {"many producers", DB_RING_SHARED, false, {NULL}, {NULL}},
+    {"many producers, payload released", DB_RING_SHARED | DB_RING_PAYLOAD, false, {NULL}, {NULL}},
 };
 
 static enum bench_status setup(struct bench *b)

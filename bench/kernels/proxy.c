@@ -60,6 +60,11 @@ PORT_FN int enqueue(const struct bench_enqueue_args *kernel_args, uint32_t steps
     return status;
 }
 
+PORT_FN void count_atomics(const struct bench_enqueue_args *args)
+{
+    *args->atomics = port_ld64(&args->qp->ring->many->reserved, PORT_RELAXED, PORT_GPU);
+}
+
 PORT_KERNEL(bench_enqueue, struct bench_enqueue_args, args)
 {
     if (port_block() != 0 || port_thread() != 0)
@@ -74,8 +79,8 @@ PORT_KERNEL(bench_enqueue, struct bench_enqueue_args, args)
     case DB_RING_RELEASE:
         *args->status = enqueue(args, DB_RING_RELEASE, false);
         break;
-    case DB_RING_ATOMIC:
-        *args->status = enqueue(args, DB_RING_ATOMIC, false);
+    case DB_RING_SHARED:
+        *args->status = enqueue(args, DB_RING_SHARED, false);
         break;
     case DB_RING_PAYLOAD:
         *args->status = enqueue(args, DB_RING_PAYLOAD, false);
@@ -84,15 +89,18 @@ PORT_KERNEL(bench_enqueue, struct bench_enqueue_args, args)
         *args->status = enqueue(args, DB_RING_TUNED, false);
         break;
     }
-    *args->atomics = port_ld64(&args->qp->ring->many->reserved, PORT_RELAXED, PORT_GPU);
+    count_atomics(args);
 }
 
-PORT_KERNEL(bench_enqueue_asking, struct bench_enqueue_args, args)
+PORT_KERNEL(bench_enqueue_more, struct bench_enqueue_args, args)
 {
     if (port_block() != 0 || port_thread() != 0)
         return;
-    *args->status = enqueue(args, DB_RING_BASELINE, true);
-    *args->atomics = port_ld64(&args->qp->ring->many->reserved, PORT_RELAXED, PORT_GPU);
+    if (args->asked)
+        *args->status = enqueue(args, DB_RING_BASELINE, true);
+    else
+        *args->status = enqueue(args, DB_RING_SHARED | DB_RING_PAYLOAD, false);
+    count_atomics(args);
 }
 
 PORT_KERNEL(bench_single, struct bench_single_args, args)

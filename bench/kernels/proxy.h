@@ -17,7 +17,7 @@
 struct bench_enqueue_args {
     struct db_qp *qp;
     uint32_t steps;                       /* set of enum db_ring_step */
-    const struct db_ring_progress *asked; /* of bench_enqueue_asking alone */
+    const struct db_ring_progress *asked; /* see bench_enqueue_more */
     uint64_t raddr;
     uint64_t laddr;
     uint32_t rkey;
@@ -34,9 +34,13 @@ struct bench_enqueue_args {
 };
 PORT_KERNEL_DECLARE(bench_enqueue);
 
-/* The same by the baseline, which asks `asked` for room in place of the ring's own progress. By the
- * completions, which are the ring's own, there always is. */
-PORT_KERNEL_DECLARE(bench_enqueue_asking);
+/*
+ * Two ways more: the baseline that asks `asked` for room, in place of the ring's own progress (by
+ * the completions, which are the ring's own, there always is room); and, where that is NULL, a ring
+ * of many producers with payloads released. Not in bench_enqueue: with them in it, ptxas puts two
+ * instructions more before the store of the tuned push.
+ */
+PORT_KERNEL_DECLARE(bench_enqueue_more);
 
 /* Block 0 puts a message into block 1's word, which puts it back; the threads of the other blocks
  * put their counts into words of theirs until the probe is through: after `warmup` and `count`

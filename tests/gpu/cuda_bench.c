@@ -76,8 +76,8 @@ static void check_asked(const struct bench_issue_args *args)
 static void run_kernel(const struct fake_launch *launch)
 {
     static const struct port_kernel *const kernels[] = {
-        &db_clock,     &bench_put,     &bench_round_trip,     &bench_rate,   &bench_issue,
-        &bench_floor,  &bench_enqueue, &bench_enqueue_asking, &bench_loaded, &bench_flood,
+        &db_clock,     &bench_put,     &bench_round_trip,   &bench_rate,   &bench_issue,
+        &bench_floor,  &bench_enqueue, &bench_enqueue_more, &bench_loaded, &bench_flood,
         &bench_single, &bench_l2,      &bench_l2_messages};
     struct db_gpu_shape shape = {launch->ctas, launch->threads, launch->shared_bytes};
     struct db_gpu_grid *grid;

@@ -60,6 +60,7 @@ systems mini-proxy mini-gda
 told 'len(rows(protocol="baseline", atomics_per_push=1)) == 2' \
     'len(rows(protocol="baseline, room in GPU memory", atomics_per_push=1)) == 2' \
     'len(rows(protocol="many producers", atomics_per_push=1)) == 2' \
+    'len(rows(protocol="many producers, payload released", atomics_per_push=1)) == 2' \
     'len(rows(atomics_per_push=0)) == 8'
 run "0 3" delay -n 100 --out_json
 systems mini-proxy mini-gda
