@@ -238,7 +238,8 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
 
 /*
  * Publishes the WQE of one block that was built at owner->claimed, if the block behind it is free
- * too. False: that is not known, nothing was done, and the WQE stays as it was built. Never waits.
+ * too. False: that is not known, the device was told nothing, and the WQE stays as it was built.
+ * Never waits.
  *
  *     if (!db_owner_wait_room(&owner, 1)) ... owner.status
  *     for (...) {
@@ -251,33 +252,23 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
  * before must be published.
  *
  * Between the caller and the doorbell is no branch, because the question for room decides nothing
- * but whether the last stores are made: on an H200 a post takes 0.017 us less than with a claim,
- * which is most of what it takes beside its stores and releases.
+ * but whether the doorbell is rung, and whether the record is written anew or as it was: on an H200
+ * a post takes 0.01 to 0.017 us less than with a claim, which is half of what it takes beside its
+ * stores and releases.
  */
 PORT_FN bool db_owner_try_publish(struct db_owner *owner, enum db_order order,
                                   enum db_record record)
 {
-    const struct db_qp *here = &owner->here;
-    bool room = owner->room >= 2;
-    uint64_t index = owner->claimed, end = index + 1;
-    uint32_t *send = &here->record->send.raw;
-    uint32_t sent = port_be_low16((uint32_t)end), zero = 0;
-    uint64_t word = db_ctrl_word(here->qpn, end, 0, 0);
-
-    /* What must be visible to whom, as in db_ring(): the WQE before the record, and the record
-     * before the doorbell. */
-    db_release(order);
-    if (record == DB_WITH_RECORD) {
-        port_st32_if(room, send, sent);
-        db_release(order);
-    } else if (record == DB_RECORD_EXCHANGED) {
-        zero = port_xchg32_if(room, send, sent) & 0xffff;
-    }
-    port_doorbell_if(room, here->doorbell, word | zero);
-    owner->claimed += room;
+    uint32_t room = owner->room >= 2;
+    uint64_t end = owner->claimed + room;
+    void *doorbell = owner->here.doorbell;
+    uint64_t word = db_ctrl_word(owner->here.qpn, end, 0, 0);
+    uint32_t zero = db_write_record(&owner->here, end, order, record, false);
+    port_doorbell_if(room, doorbell, word | zero);
+    owner->last = room ? owner->claimed : owner->last;
+    owner->claimed = end;
+    owner->published = end;
     owner->room -= room;
-    owner->published = room ? end : owner->published;
-    owner->last = room ? index : owner->last;
     return room;
 }
 

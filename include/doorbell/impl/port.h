@@ -61,14 +61,10 @@ enum port_order {
 
 /* ---- What is done when `so`, and else not at all ---- */
 
-/* Without a branch on a GPU, where one costs a thread more than what it jumps over. The store is
- * relaxed at system scope; an exchange that is not made answers 0. */
+/* Without a branch on a GPU, where one costs a thread more than what it jumps over. */
 #ifndef PORT_HAS_IF
 #define port_st16_shared_if(so, to, lo, hi) ((so) ? port_st16_shared(to, lo, hi) : (void)0)
-#define port_st32_if(so, word, value)                                                              \
-    ((so) ? port_st32(word, value, PORT_RELAXED, PORT_SYSTEM) : (void)0)
-#define port_xchg32_if(so, word, value)  ((so) ? port_xchg32(word, value) : 0)
-#define port_doorbell_if(so, reg, value) ((so) ? port_doorbell(reg, value) : (void)0)
+#define port_doorbell_if(so, reg, value)    ((so) ? port_doorbell(reg, value) : (void)0)
 #endif
 
 /* ---- Byte order, and bits ---- */

@@ -336,23 +336,6 @@ PORT_FN void port_st16_shared_if(bool so, void *to, uint64_t lo, uint64_t hi)
                  "l"(lo), "l"(hi), "r"((uint32_t)so));
 }
 
-PORT_FN void port_st32_if(bool so, uint32_t *word, uint32_t value)
-{
-    asm volatile("{ .reg .pred so; setp.ne.u32 so, %2, 0;"
-                 " @so st.relaxed.sys.global.u32 [%0], %1; }" ::"l"(port_cuda_global(word)),
-                 "r"(value), "r"((uint32_t)so));
-}
-
-PORT_FN uint32_t port_xchg32_if(bool so, uint32_t *word, uint32_t value)
-{
-    uint32_t seen = 0;
-    asm volatile("{ .reg .pred so; setp.ne.u32 so, %3, 0;"
-                 " @so atom.relaxed.gpu.global.exch.b32 %0, [%1], %2; }"
-                 : "+r"(seen)
-                 : "l"(port_cuda_global(word)), "r"(value), "r"((uint32_t)so));
-    return seen;
-}
-
 PORT_FN void port_doorbell_if(bool so, void *reg, uint64_t value)
 {
     asm volatile("{ .reg .pred so; setp.ne.u32 so, %2, 0;"

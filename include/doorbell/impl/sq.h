@@ -33,21 +33,18 @@ PORT_FN void db_acquire_release(enum db_order order)
 }
 
 /*
- * Tells the device that all blocks below `end` are its own. One thread at a time. `visible` is a
- * literal: true when a release of this thread already covers every WQE below `end`. Returns 0.
- * Where the record is exchanged, that 0 is part of the exchange's answer, and a store that is made
- * of it comes behind the record.
+ * What comes before the doorbell that tells of all blocks below `end`. `visible` is a literal: true
+ * when a release of this thread already covers every WQE below `end`. Returns 0. Where the record
+ * is exchanged, that 0 is part of the exchange's answer, and a store that is made of it comes
+ * behind the record.
  */
-PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
-                         enum db_record record, bool visible)
+PORT_FN uint32_t db_write_record(const struct db_qp *qp, uint64_t end, enum db_order order,
+                                 enum db_record record, bool visible)
 {
     /* Looked up and worked out before the fences, so that nothing but stores stands between them.
      */
     uint32_t *send = &qp->record->send.raw;
     uint32_t sent = port_be_low16((uint32_t)end);
-    void *doorbell = qp->doorbell;
-    uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
-    uint32_t zero = 0;
 
     /* Visible to the device before it can see the record: the WQEs. Pairs with its ordered reads,
      * record before WQE. A device that reads no record sees the doorbell first. */
@@ -61,8 +58,19 @@ PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order ord
     } else if (record == DB_RECORD_EXCHANGED) {
         /* It is in memory when the exchange has answered. The doorbell waits for that, being made
          * of the answer: an old record's first two bytes are 0. */
-        zero = port_xchg32(send, sent) & 0xffff;
+        return port_xchg32(send, sent) & 0xffff;
     }
+    return 0;
+}
+
+/* Tells the device that all blocks below `end` are its own. One thread at a time. Otherwise as
+ * db_write_record(). */
+PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
+                         enum db_record record, bool visible)
+{
+    void *doorbell = qp->doorbell;
+    uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
+    uint32_t zero = db_write_record(qp, end, order, record, visible);
     port_doorbell(doorbell, word | zero);
     return zero;
 }
