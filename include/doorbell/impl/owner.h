@@ -253,7 +253,7 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
  *
  * Between the caller and the doorbell is no branch, because the question for room decides nothing
  * but whether the doorbell is rung, and whether the record is written anew or as it was: on an H200
- * a post takes 0.01 to 0.017 us less than with a claim, which is half of what it takes beside its
+ * a post takes 0.007 to 0.017 us less than with a claim, which takes 0.018 to 0.028 beside its
  * stores and releases.
  */
 PORT_FN bool db_owner_try_publish(struct db_owner *owner, enum db_order order,
