@@ -4,9 +4,9 @@
  * from the baseline, which reserves with an atomic, reads the worker's progress and releases at
  * system scope, one step after the other is left out, down to one store of 16 bytes; and the
  * baseline again with the word that it reads in GPU memory, where a worker can tell its progress
- * only by GDRCopy, so that nobody does here. Beside it
- * mini-gda's put, and the floors that they stand on: what a push is made of, a flag's round trip to
- * a CPU thread, and a cache line sent to another core and back.
+ * only by GDRCopy, so that nobody does here. Beside it mini-gda's put, and the floors that they
+ * stand on: what a push is made of, a flag's round trip to a CPU thread, and a cache line sent to
+ * another core and back.
  */
 #include <stdlib.h>
 
