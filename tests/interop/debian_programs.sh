@@ -10,6 +10,7 @@ if [ "${DOORBELL_SANITIZE:-none}" != none ]; then
     echo "skipped: a sanitized libsoftnic.so cannot be preloaded into programs that are not"
     exit 77
 fi
+command -v ibv_devinfo >/dev/null || { echo "skipped: ibverbs-utils is not installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/tmp"

@@ -203,7 +203,7 @@ static void death_under_a_stop(void)
     const struct db_proxy_attr proxy = {.timeout_ns = LONG_NS};
     struct proxy_ends ends;
     pthread_t stopper;
-    uint64_t index;
+    uint64_t index = 0;
     void *stopped;
 
     proxy_ends_start(&ends, &proxy, &long_queue, BUFFER_BYTES);

@@ -146,6 +146,7 @@ static void by_mlx5dv(uint8_t *wqe, uint64_t index, uint8_t opcode, uint32_t imm
 {
     struct mlx5_wqe_ctrl_seg *ctrl = (struct mlx5_wqe_ctrl_seg *)(void *)wqe;
     struct mlx5_wqe_raddr_seg *to = (struct mlx5_wqe_raddr_seg *)(void *)(wqe + 16);
+    memset(wqe, 0, 48); /* it leaves two bytes as they were */
     mlx5dv_set_ctrl_seg(ctrl, (uint16_t)index, opcode, 0, QPN, MLX5_WQE_CTRL_CQ_UPDATE, 3, 0,
                         htobe32(imm));
     to->raddr = htobe64(raddr);

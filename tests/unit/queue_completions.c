@@ -162,7 +162,7 @@ static void expect_posted(const char *call, uint64_t claimed, uint64_t last)
 static void call_leaves_what_it_did(void)
 {
     const uint32_t bytes = 64, blocks = db_inline_blocks(64);
-    uint64_t index, next = 0;
+    uint64_t index = 0, next = 0;
 
     start();
     for (int call = 0; call < 6; call++) {
