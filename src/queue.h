@@ -30,6 +30,10 @@ struct mlx5dv_devx_umem;
 /* The send ring follows the receive ring and starts on a block. */
 #define DB_MIN_RECV_DEPTH (M5_BLOCK_BYTES / DB_RECV_WQE_BYTES)
 
+/* Registers of a UAR page besides a queue's own, at the most: rdma-core makes two or four of one.
+ */
+#define DB_UAR_REST 3u
+
 /* Offsets into the queue's memory. */
 struct db_layout {
     size_t recv_ring;
@@ -68,6 +72,8 @@ struct db_queue {
     struct mlx5dv_devx_umem *gpu_umem; /* of on_gpu.parts; NULL: none */
     struct mlx5dv_devx_uar *uar;
     struct db_queue *next_recordless; /* of the device's that share no page with each other */
+    struct mlx5dv_devx_uar *uar_rest[DB_UAR_REST]; /* of its page, for nobody (uar.c) */
+    uint32_t uar_rest_count;
     struct mlx5dv_devx_obj *cq;
     struct mlx5dv_devx_obj *recv_cq; /* NULL: none */
     struct mlx5dv_devx_obj *pair;

@@ -46,33 +46,38 @@ static struct mlx5dv_devx_uar *allocate_any(const struct db_queue *queue)
     }
 }
 
-static bool is_taken(const struct db_device *device, uint32_t page_id)
+/* Who rings alone on a page; NULL: nobody does. */
+static struct db_queue *owner_of(const struct db_device *device, uint32_t page_id)
 {
-    for (const struct db_queue *queue = device->recordless; queue; queue = queue->next_recordless)
-        if (queue->uar->page_id == page_id)
-            return true;
-    return false;
+    struct db_queue *queue = device->recordless;
+
+    while (queue && queue->uar->page_id != page_id)
+        queue = queue->next_recordless;
+    return queue;
 }
 
-/* On a page of which no other queue that rings alone has a part: what is on one that is taken is
- * held while the next is asked for; `before` was held already. Returns 0, -EBUSY when there is one
- * register for all, or what libmlx5 says. */
-static int allocate_alone(const struct db_queue *queue, const struct mlx5dv_devx_uar *before,
-                          struct mlx5dv_devx_uar **alone)
+/*
+ * On a page on which no other queue rings alone. What libmlx5 gives on the page of one that does
+ * stays with that one, or it would be given again for each queue that comes. Returns 0, -EBUSY when
+ * there is one register for all, or what libmlx5 says.
+ */
+static int allocate_alone(struct db_queue *queue)
 {
-    struct mlx5dv_devx_uar *uar = allocate_any(queue);
-
-    if (!uar)
-        return db_errno();
-    if (!is_taken(queue->device, uar->page_id)) {
-        *alone = uar;
-        return 0;
+    while (true) {
+        struct mlx5dv_devx_uar *uar = allocate_any(queue);
+        if (!uar)
+            return db_errno();
+        struct db_queue *owner = owner_of(queue->device, uar->page_id);
+        if (!owner) {
+            queue->uar = uar;
+            return 0;
+        }
+        if (uar == owner->uar || owner->uar_rest_count == DB_UAR_REST) {
+            mlx5dv_devx_free_uar(uar);
+            return -EBUSY;
+        }
+        owner->uar_rest[owner->uar_rest_count++] = uar;
     }
-    if (uar == before)
-        return -EBUSY;
-    int error = allocate_alone(queue, uar, alone);
-    mlx5dv_devx_free_uar(uar);
-    return error;
 }
 
 static int allocate(struct db_queue *queue)
@@ -84,7 +89,7 @@ static int allocate(struct db_queue *queue)
         return queue->uar ? 0 : db_errno();
     }
     pthread_mutex_lock(&device->lock);
-    int error = allocate_alone(queue, NULL, &queue->uar);
+    int error = allocate_alone(queue);
     if (!error) {
         queue->next_recordless = device->recordless;
         device->recordless = queue;
@@ -146,5 +151,7 @@ void db_queue_uar_destroy(struct db_queue *queue)
         return;
     if (rings_alone(queue))
         forget(queue);
+    while (queue->uar_rest_count)
+        mlx5dv_devx_free_uar(queue->uar_rest[--queue->uar_rest_count]);
     mlx5dv_devx_free_uar(queue->uar);
 }
