@@ -16,8 +16,7 @@ enum bench_status issues_open(struct bench *b, struct issues *issues)
     if (status != BENCH_PASS)
         return status;
     issues->attr = transport_detached_attr(b, &issues->transport, ISSUES_DEEP);
-    issues->attr.depth =
-        ISSUES_DEEP; /* whatever --tx-depth says: nobody completes what is posted */
+    issues->attr.depth = ISSUES_DEEP; /* whatever --tx-depth says */
     status = transport_detach(b, &issues->transport, &issues->attr, &issues->pair);
     if (status != BENCH_PASS)
         return status;
@@ -47,7 +46,7 @@ enum bench_status issues_find(struct bench *b, struct issues *issues, struct l2 
     if (gpu->backend->copy(gpu, &view, qp, sizeof(view)))
         return bench_fail(b, "%s", db_gpu_error_text());
     enum bench_status status = l2_half_of(b, l2, &view.record->send.raw, &halves->record);
-    if (status == BENCH_PASS && attr->ring == DB_MEMORY_GPU && attr->depth == ISSUES_PAGE)
+    if (status == BENCH_PASS && attr->ring == DB_MEMORY_GPU)
         status = l2_half_of_all(b, l2, view.sq, (size_t)view.depth * M5_BLOCK_BYTES, &halves->ring);
     if (status == BENCH_PASS)
         status = l2_half_of(b, l2, (uint32_t *)(void *)&qp->post.claimed, &halves->words);

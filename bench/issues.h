@@ -17,8 +17,9 @@
 
 #define ISSUES_CHUNK 2500u
 
-/* Depths: the deepest with a collapsed CQ, in which no slot is used twice in a launch; and the one
- * whose ring may be in one half of the L2, a page. */
+/* Depths: the deepest with a collapsed CQ, in which no slot is used twice in a launch, since nobody
+ * completes what threads post that share it; and the one whose ring may be in one half of the L2, a
+ * page. */
 #define ISSUES_DEEP DB_MAX_COLLAPSED_DEPTH
 #define ISSUES_PAGE (4096u / M5_BLOCK_BYTES)
 

@@ -100,10 +100,13 @@ static enum l2_half half_of(const struct l2 *l2, uint32_t ticks)
 enum bench_status l2_half_of_all(struct bench *b, struct l2 *l2, uint8_t *start, size_t bytes,
                                  enum l2_half *half)
 {
+    bool all = bytes <= L2_LINES * BENCH_L2_LINE_BYTES;
+    size_t stride = all ? BENCH_L2_LINE_BYTES : L2_STRIDE_BYTES;
+    size_t lines = (bytes + stride - 1) / stride;
     const struct bench_l2_args args = {
         .lines = start,
-        .stride = BENCH_L2_LINE_BYTES,
-        .line_count = (uint32_t)((bytes + BENCH_L2_LINE_BYTES - 1) / BENCH_L2_LINE_BYTES),
+        .stride = stride,
+        .line_count = (uint32_t)(lines < L2_LINES ? lines : L2_LINES),
         .way = BENCH_L2_ATOMIC,
     };
     const uint32_t *ticks = ((const struct l2_results *)l2->results.host)->ticks;

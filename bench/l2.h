@@ -56,8 +56,8 @@ enum bench_status l2_find_page(struct bench *b, struct l2 *l2, const struct tran
  * neither a record nor a queue's count is. */
 enum bench_status l2_half_of(struct bench *b, struct l2 *l2, uint32_t *word, enum l2_half *half);
 
-/* The half that all lines of up to a page are in, whose first words are no UINT32_MAX either;
- * L2_WHOLE: they are in both. */
+/* The half that all lines are in, whose first words are no UINT32_MAX either; L2_WHOLE: they are in
+ * both. Of more than a few pages, L2_LINES are looked at. */
 enum bench_status l2_half_of_all(struct bench *b, struct l2 *l2, uint8_t *start, size_t bytes,
                                  enum l2_half *half);
 

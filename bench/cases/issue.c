@@ -163,14 +163,15 @@ static struct bench_record record_of(const struct state *state, const struct row
                    {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
                    {"queues", NULL, 1},
                    {"batch", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
-                   {"timer", clock, 0}},
+                   {"timer", clock, 0},
+                   {"depth", NULL, issues->attr.depth}},
         .metric = "issue",
         .unit = "us",
         .msg_bytes = 8,
         .valid = valid,
     };
 
-    size_t used = transport_queue_places(&issues->attr, record.config, 10);
+    size_t used = transport_queue_places(&issues->attr, record.config, 11);
     if (halves->record != L2_WHOLE)
         record.config[used++] = (struct bench_config){"half", l2_half_name(halves->record), 0};
     if (halves->record != L2_WHOLE && issues->attr.ring == DB_MEMORY_GPU)
@@ -381,7 +382,7 @@ static enum bench_status run_vendors(struct bench *b)
     return status;
 }
 
-/* Everything in one half, the ring a page of it; where no queue is so, nothing is measured. */
+/* Everything in one half, the ring a page of it, where a queue is found that is so. */
 static enum bench_status measure_in(struct bench *b, enum l2_half half)
 {
     struct state *state = b->state;
@@ -389,9 +390,15 @@ static enum bench_status measure_in(struct bench *b, enum l2_half half)
 
     enum bench_status status =
         issues_move(b, issues, &state->l2, ISSUES_PAGE, half, &state->halves);
-    bool found = state->halves.record == half &&
-                 (issues->attr.ring != DB_MEMORY_GPU || state->halves.ring == half);
-    return goes_on(status) && found ? bench_worse(status, measure_all(b, false)) : status;
+    if (!goes_on(status))
+        return status;
+    if (state->halves.record == half &&
+        (issues->attr.ring != DB_MEMORY_GPU || state->halves.ring == half))
+        return bench_worse(status, measure_all(b, false));
+    bench_warn(b,
+               "no queue of %u blocks was found whose ring and record are in the %s half of the L2",
+               ISSUES_PAGE, l2_half_name(half));
+    return status;
 }
 
 static enum bench_status run(struct bench *b)

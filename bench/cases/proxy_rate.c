@@ -234,6 +234,9 @@ static enum bench_status run(struct bench *b)
     enum bench_status status = run_rows(b);
     if (status != BENCH_FAIL)
         status = bench_worse(status, measure(b, &own, NULL, false));
+    for (uint32_t batch = 1; batch <= 16 && !state->libmlx5.count && status != BENCH_FAIL;
+         batch *= 16)
+        status = bench_worse(status, verbs_rate(b, &state->transport.info, 8, batch));
     for (size_t i = 0; i < BATCHES && status != BENCH_FAIL && state->chains[i].batch; i++)
         status =
             bench_worse(status, verbs_rate_report(b, 8, state->chains[i].batch,

@@ -96,10 +96,12 @@ PORT_KERNEL(bench_enqueue_more, struct bench_enqueue_args, args)
 {
     if (port_block() != 0 || port_thread() != 0)
         return;
-    if (args->asked)
+    if (args->asked && args->steps == DB_RING_BASELINE)
         *args->status = enqueue(args, DB_RING_BASELINE, true);
-    else
+    else if (!args->asked && args->steps == (DB_RING_SHARED | DB_RING_PAYLOAD))
         *args->status = enqueue(args, DB_RING_SHARED | DB_RING_PAYLOAD, false);
+    else
+        *args->status = DB_ERROR_INVALID;
     count_atomics(args);
 }
 

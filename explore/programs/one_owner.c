@@ -33,7 +33,8 @@ static void set_up(struct ex_model *model, void *object)
     enum ex_place place = variant == EX_OWNER_HOST_PAYLOAD ? EX_HOST_MEMORY : model->config.ring;
 
     ex_queue_add(model, &memory->queue, 2,
-                 variant == EX_OWNER_COLLAPSED || variant == EX_OWNER_HELD_COLLAPSED);
+                 variant == EX_OWNER_COLLAPSED || variant == EX_OWNER_HELD_COLLAPSED ||
+                     variant == EX_OWNER_TRY_COLLAPSED);
     ex_payload_add(model, &memory->source, place, BUS_SOURCE, 0, "source");
     ex_payload_add(model, &memory->target, place, BUS_TARGET, 0, "target");
     ex_payload_add(model, &memory->sum, place, BUS_SUM, FIRST_SUM, "sum");
@@ -130,7 +131,7 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
         run_held(config, memory);
         return;
     }
-    if (config->variant == EX_OWNER_TRY || config->variant == EX_OWNER_TRY_NO_BLOCK) {
+    if (config->variant >= EX_OWNER_TRY) {
         run_trying(config, memory);
         return;
     }

@@ -20,7 +20,8 @@ enum ex_one_owner_variant {
     EX_OWNER_BATCH,        /* two WQEs a doorbell, the first unsignalled */
     EX_OWNER_HELD,         /* the queue's words are kept in registers: owner.h */
     EX_OWNER_HELD_COLLAPSED,
-    EX_OWNER_TRY,          /* the same without a claim: db_owner_try_publish() */
+    EX_OWNER_TRY, /* the same without a claim: db_owner_try_publish() */
+    EX_OWNER_TRY_COLLAPSED,
     EX_OWNER_TRY_NO_BLOCK, /* builds before the block in hand is free */
 };
 

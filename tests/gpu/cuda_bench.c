@@ -33,8 +33,9 @@ static struct db_gpu *runner;
 static bool fast_before;
 
 /* The L2: whole; in two halves, of which an atomic takes longer in the far one; in halves that are
- * others at each look; in two that change places once a post was measured. */
-static enum l2_shape { WHOLE, HALVES, CHANCE, MOVING } l2_shape;
+ * others at each look; in two that change places once a post was measured; in two that change in
+ * the middle of a page. */
+static enum l2_shape { WHOLE, HALVES, CHANCE, MOVING, FINE } l2_shape;
 static unsigned looks;
 static bool posted;
 /* The two words of which the half was asked last, each alone. */
@@ -55,6 +56,8 @@ static void play_halves(const struct bench_l2_args *args)
     for (uint32_t line = 0; line < args->line_count; line++) {
         uint64_t page = (uintptr_t)(args->lines + line * args->stride) >> 12;
         bool far = (page + (l2_shape == CHANCE ? looks : 0)) * 0x9e3779b97f4a7c15u >> 63;
+        if (l2_shape == FINE)
+            far ^= (uintptr_t)(args->lines + line * args->stride) >> 11 & 1;
         if (l2_shape == MOVING)
             far ^= posted;
         uint32_t ticks = 300 + (alone ? 7 : line % 8) * 8;
@@ -250,7 +253,8 @@ static void run_shaped(const char *name, const char *options, enum l2_shape shap
 static void expect_whole(const char *name, const char *options, enum l2_shape shape)
 {
     run_shaped(name, options, shape);
-    CHECK(count_in_results("\"half\": \"near\"") + count_in_results("\"half\": \"far\"") == 0,
+    /* Of records and of rings. */
+    CHECK(count_in_results("half\": \"near\"") + count_in_results("half\": \"far\"") == 0,
           "halves of a whole, %d", (int)shape);
 }
 
@@ -271,6 +275,16 @@ static void halves(const char *name, const char *options)
           near, far);
     CHECK(!strstr(said, "other half"), "%s", said);
     if (posts) {
+        near = count_in_results("\"ring_half\": \"near\"");
+        far = count_in_results("\"ring_half\": \"far\"");
+        CHECK(near == FAR_POSTS && far == FAR_POSTS, "rings: %u near, %u far", near, far);
+        CHECK(count_in_results("\"ring_half\": \"both\"") > 0, "no deep ring");
+        run_shaped(name, options, FINE);
+        expect_words("fine", said, "no queue of 64 blocks|in the near half|in the far half");
+        CHECK(count_in_results("\"ring_half\": \"both\"") > 0 &&
+                  count_in_results("\"ring_half\": \"near\"") == 0 &&
+                  count_in_results("\"ring_half\": \"far\"") == 0,
+              "a half of rings that are in both");
         run_shaped(name, options, MOVING);
         expect_words("moving", said, "doubtful|an SM of the other half");
     }

@@ -246,12 +246,12 @@ PORT_FN void db_owner_publish(struct db_owner *owner, uint64_t last, uint64_t en
  *             if (!db_owner_wait_room(&owner, 2)) ... owner.status
  *     }
  *
- * So the owner always has a free block in hand, and the ring holds one WQE less. What was claimed
- * before must be published.
+ * So the owner always has a free block in hand, and the ring, of two blocks at least, holds one WQE
+ * less: of depth - 1 in a row one must be signalled. What was claimed before must be published.
  *
  * Between the caller and the doorbell is no branch, because the question for room decides nothing
  * but whether the doorbell is rung, and whether the record is written anew or as it was: on an H200
- * a post takes 0.007 to 0.017 us less than with a claim, which takes 0.018 to 0.028 beside its
+ * a post takes 0.004 to 0.008 us less than with a claim, which takes 0.015 to 0.018 beside its
  * stores and releases.
  */
 PORT_FN bool db_owner_try_publish(struct db_owner *owner, enum db_order order,
@@ -261,7 +261,7 @@ PORT_FN bool db_owner_try_publish(struct db_owner *owner, enum db_order order,
     uint64_t end = owner->claimed + room;
     void *doorbell = owner->here.doorbell;
     uint64_t word = db_ctrl_word(owner->here.qpn, end, 0, 0);
-    uint32_t zero = db_write_record(&owner->here, end, order, record, false);
+    uint32_t zero = db_before_doorbell(&owner->here, end, order, record, false);
     port_doorbell_if(room, doorbell, word | zero);
     owner->last = room ? owner->claimed : owner->last;
     owner->claimed = end;

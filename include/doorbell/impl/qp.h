@@ -36,9 +36,9 @@ enum db_order {
  * Whether the device reads a doorbell record (ConnectX-7 and older always do), and how a thread
  * writes it: by a store, with a release before the doorbell; or by an atomic exchange, for whose
  * answer the doorbell waits. The exchange takes a record in GPU memory, and DB_ORDER_GPU. On an
- * H200 a post takes 0.45 us by it instead of 0.54 where the record is in the poster's half of the
- * L2, and 0.54 instead of 0.58 where it is in the other. It is safe on machines, not by the letter
- * of PTX (docs/memory_order.md).
+ * H200 a post takes 0.42 us by it instead of 0.50 where ring and record are in the poster's half of
+ * the L2, and 0.53 instead of 0.56 where they are in the other. It is safe on machines, not by the
+ * letter of PTX (docs/memory_order.md).
  */
 enum db_record {
     DB_WITH_RECORD,

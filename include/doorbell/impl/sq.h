@@ -38,8 +38,8 @@ PORT_FN void db_acquire_release(enum db_order order)
  * is exchanged, that 0 is part of the exchange's answer, and a store that is made of it comes
  * behind the record.
  */
-PORT_FN uint32_t db_write_record(const struct db_qp *qp, uint64_t end, enum db_order order,
-                                 enum db_record record, bool visible)
+PORT_FN uint32_t db_before_doorbell(const struct db_qp *qp, uint64_t end, enum db_order order,
+                                    enum db_record record, bool visible)
 {
     /* Looked up and worked out before the fences, so that nothing but stores stands between them.
      */
@@ -64,13 +64,13 @@ PORT_FN uint32_t db_write_record(const struct db_qp *qp, uint64_t end, enum db_o
 }
 
 /* Tells the device that all blocks below `end` are its own. One thread at a time. Otherwise as
- * db_write_record(). */
+ * db_before_doorbell(). */
 PORT_FN uint32_t db_ring(const struct db_qp *qp, uint64_t end, enum db_order order,
                          enum db_record record, bool visible)
 {
     void *doorbell = qp->doorbell;
     uint64_t word = db_ctrl_word(qp->qpn, end, 0, 0);
-    uint32_t zero = db_write_record(qp, end, order, record, visible);
+    uint32_t zero = db_before_doorbell(qp, end, order, record, visible);
     port_doorbell(doorbell, word | zero);
     return zero;
 }
