@@ -466,18 +466,16 @@ EXPORT int cuMemFreeHost(void *host)
 #ifndef FAKE_DRIVER_OLD
 EXPORT int cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags)
 {
-    static void *doorbell; /* refused last */
+    static void *refused; /* as I/O memory, by the call before this: a doorbell's page */
+    bool is_doorbell = host == refused;
 
     NEEDS_CONTEXT("cuMemHostRegister_v2");
+    refused = flags & CUDA_HOST_IOMEMORY && fake_driver.refuse_io ? host : NULL;
     if (((uintptr_t)host | bytes) % 4096 != 0 || !(flags & CUDA_HOST_DEVICEMAP))
         return 1;
     if (fake_driver.refuse_pages)
         return 800;
-    if (flags & CUDA_HOST_IOMEMORY && fake_driver.refuse_io) {
-        doorbell = host;
-        return 1;
-    }
-    if (fake_driver.refuse_doorbells && host == doorbell)
+    if (refused || (fake_driver.refuse_doorbells && is_doorbell))
         return 1;
     fake_driver.io_registrations += (flags & CUDA_HOST_IOMEMORY) != 0;
     fake_driver.registrations++;
