@@ -53,7 +53,7 @@ enum bench_status issues_find(struct bench *b, struct issues *issues, struct l2 
     return status;
 }
 
-static bool are_in(const struct issues *issues, const struct issues_halves *halves,
+bool issues_are_in(const struct issues *issues, const struct issues_halves *halves,
                    enum l2_half wanted)
 {
     const struct db_queue_attr *attr = &issues->attr;
@@ -65,29 +65,32 @@ static bool are_in(const struct issues *issues, const struct issues_halves *halv
     return attr->ring != DB_MEMORY_GPU || halves->ring == wanted;
 }
 
+/* Where there are no halves, the depth is all that is asked. */
+static bool fits(const struct issues *issues, const struct issues_halves *halves, uint32_t depth,
+                 enum l2_half wanted)
+{
+    return issues->attr.depth == depth &&
+           (halves->record == L2_WHOLE || issues_are_in(issues, halves, wanted));
+}
+
 enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2, uint32_t depth,
                               enum l2_half wanted, struct issues_halves *halves)
 {
     struct transport *t = &issues->transport;
     struct transport_pair left[QUEUES_TRIED]; /* kept meanwhile, or their memory came again */
     uint32_t count = 0;
-    enum bench_status status = BENCH_PASS;
-    bool other = issues->attr.depth != depth;
 
-    issues->attr.depth = depth;
-    do {
-        if (other) {
-            /* A queue's parts are at fixed distances, and halves follow a pattern: behind a CQ of
-             * another depth the record lies differently to the ring. */
-            issues->attr.cq_depth = depth << count % 2;
-            left[count++] = issues->pair;
-            status = transport_detach(b, t, &issues->attr, &issues->pair);
-        }
-        other = true;
+    enum bench_status status = issues_find(b, issues, l2, halves);
+    while (status == BENCH_PASS && !fits(issues, halves, depth, wanted) && count < QUEUES_TRIED) {
+        /* A queue's parts are at fixed distances, and halves follow a pattern: behind a CQ of
+         * another depth the record lies differently to the ring. */
+        issues->attr.cq_depth = depth << count % 2;
+        issues->attr.depth = depth;
+        left[count++] = issues->pair;
+        status = transport_detach(b, t, &issues->attr, &issues->pair);
         if (status == BENCH_PASS)
             status = issues_find(b, issues, l2, halves);
-    } while (status == BENCH_PASS && halves->record != L2_WHOLE &&
-             !are_in(issues, halves, wanted) && count < QUEUES_TRIED);
+    }
     for (uint32_t i = 0; i < count; i++)
         transport_disconnect(t, &left[i]);
     return status;
@@ -95,20 +98,15 @@ enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 
 
 /* ---- How much ---- */
 
-static bool is_warp(const struct issues_variant *variant)
-{
-    return variant->way == BENCH_ISSUE_WARP || variant->way == BENCH_ISSUE_WARP_OWNER;
-}
-
 uint32_t issues_chunk(const struct issues_variant *variant)
 {
-    return is_warp(variant) ? ISSUES_DEEP / PORT_WARP_THREADS / 2 : ISSUES_CHUNK;
+    return bench_issue_is_warp(variant->way) ? ISSUES_DEEP / PORT_WARP_THREADS / 2 : ISSUES_CHUNK;
 }
 
 uint32_t issues_warmup(const struct bench *b, const struct issues_variant *variant)
 {
-    uint64_t most =
-        is_warp(variant) ? ISSUES_DEEP / PORT_WARP_THREADS / 2 : ISSUES_DEEP - ISSUES_CHUNK;
+    uint64_t most = bench_issue_is_warp(variant->way) ? ISSUES_DEEP / PORT_WARP_THREADS / 2
+                                                      : ISSUES_DEEP - ISSUES_CHUNK;
     return (uint32_t)(b->options->warmup_iters < most ? b->options->warmup_iters : most);
 }
 
@@ -131,8 +129,7 @@ static struct ring_put posted_put(void *context, uint64_t number, const uint8_t 
         .rkey = args->rkey,
         .flags = DB_SIGNALED,
         .bytes = 8,
-        .inlined =
-            args->inlined || (args->way != BENCH_ISSUE_OWNER && args->way != BENCH_ISSUE_TRY),
+        .inlined = args->inlined || !bench_issue_is_owner((enum bench_issue_way)args->way),
         .value = number / posted->threads + 1,
         .laddr = args->laddr,
         .lkey = args->lkey,
@@ -162,7 +159,7 @@ enum bench_status issues_run(struct bench *b, struct issues *issues,
     struct transport *t = &issues->transport;
     const struct issues_results *results = issues->results.host;
     struct issues_results *on_gpu = issues->results.buffer.device;
-    uint32_t threads = is_warp(variant) ? PORT_WARP_THREADS : 1;
+    uint32_t threads = bench_issue_is_warp(variant->way) ? PORT_WARP_THREADS : 1;
     bool posts = variant->way >= BENCH_ISSUE_OWNER;
     /* Nobody follows the addresses of the puts. */
     struct bench_issue_args args = {

@@ -62,9 +62,13 @@ struct issues_halves {
 enum bench_status issues_open(struct bench *b, struct issues *issues);
 void issues_close(struct issues *issues);
 
-/* Makes queues of `depth` until one has its record in the half that is wanted, and with it the
- * words of one of ISSUES_DEEP, which its threads may share, or the ring of one of ISSUES_PAGE,
- * which one thread owns. `*halves` is where they are of the last one made. */
+/* Is the record in the half that is wanted, and with it the words of a queue of ISSUES_DEEP, which
+ * its threads may share, or the ring of one of ISSUES_PAGE, which one thread owns? */
+bool issues_are_in(const struct issues *issues, const struct issues_halves *halves,
+                   enum l2_half wanted);
+
+/* Makes queues of `depth` until one is in the half that is wanted. `*halves` is where the parts of
+ * the last one are. */
 enum bench_status issues_move(struct bench *b, struct issues *issues, struct l2 *l2, uint32_t depth,
                               enum l2_half wanted, struct issues_halves *halves);
 

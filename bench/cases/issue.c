@@ -97,21 +97,11 @@ static bool exchanges(const struct issues *issues)
     return issues->pair.order == DB_ORDER_GPU;
 }
 
-static bool is_owner(const struct row *row)
-{
-    return row->way == BENCH_ISSUE_OWNER || row->way == BENCH_ISSUE_TRY;
-}
-
 /* What one thread that owns its queue posts in the queue's own order is measured with everything in
  * one half of the L2, and then in the other. */
 static bool depends_on_half(const struct row *row)
 {
-    return (row->way == BENCH_ISSUE_STORES || is_owner(row)) && row->order == SAFE;
-}
-
-static bool is_warp(const struct row *row)
-{
-    return row->way == BENCH_ISSUE_WARP || row->way == BENCH_ISSUE_WARP_OWNER;
+    return (row->way == BENCH_ISSUE_STORES || bench_issue_is_owner(row->way)) && row->order == SAFE;
 }
 
 static enum bench_status setup(struct bench *b)
@@ -160,9 +150,9 @@ static struct bench_record record_of(const struct state *state, const struct row
                    {"record", transport_record_name(row->record), 0},
                    {"doorbell", "host memory", 0},
                    {"device", "none", 0},
-                   {"threads", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
+                   {"threads", NULL, bench_issue_is_warp(row->way) ? PORT_WARP_THREADS : 1},
                    {"queues", NULL, 1},
-                   {"batch", NULL, is_warp(row) ? PORT_WARP_THREADS : 1},
+                   {"batch", NULL, bench_issue_is_warp(row->way) ? PORT_WARP_THREADS : 1},
                    {"timer", clock, 0},
                    {"depth", NULL, issues->attr.depth}},
         .metric = "issue",
@@ -192,7 +182,7 @@ static enum bench_status report_over_floor(struct bench *b, const struct row *ro
         return bench_fail(b, "no memory for the statistics");
     if (row->way == BENCH_ISSUE_STORES)
         *floor_ns = post.typical;
-    if (!is_owner(row) || *floor_ns <= 0)
+    if (!bench_issue_is_owner(row->way) || *floor_ns <= 0)
         return BENCH_PASS;
     record.metric = "over_floor";
     record.unit = "x";
@@ -392,8 +382,7 @@ static enum bench_status measure_in(struct bench *b, enum l2_half half)
         issues_move(b, issues, &state->l2, ISSUES_PAGE, half, &state->halves);
     if (!goes_on(status))
         return status;
-    if (state->halves.record == half &&
-        (issues->attr.ring != DB_MEMORY_GPU || state->halves.ring == half))
+    if (issues_are_in(issues, &state->halves, half))
         return bench_worse(status, measure_all(b, false));
     bench_warn(b,
                "no queue of %u blocks was found whose ring and record are in the %s half of the L2",

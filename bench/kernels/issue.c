@@ -153,14 +153,14 @@ PORT_FN void issue_loop(const struct bench_issue_args *args, enum bench_issue_wa
             bench_interval_keep(&own.ticks[i - own.warmup], start, end);
             own.ns[i - own.warmup] = end_ns - start_ns;
         }
-        if (way == BENCH_ISSUE_OWNER || way == BENCH_ISSUE_TRY)
+        if (bench_issue_is_owner(way))
             complete_all(&owner);
         block = (i + 1) & (owner.here.depth - 1) ? block + M5_BLOCK_BYTES : owner.here.sq;
     }
     if (port_thread() != 0)
         return;
     bench_span_end(own.span);
-    if (way == BENCH_ISSUE_OWNER || way == BENCH_ISSUE_TRY || way == BENCH_ISSUE_WARP_OWNER)
+    if (bench_issue_is_owner(way) || way == BENCH_ISSUE_WARP_OWNER)
         db_owner_give(&owner);
     *own.status = status;
 }

@@ -30,6 +30,17 @@ enum bench_issue_way {
     BENCH_ISSUE_WARP,
 };
 
+/* By one thread that owns the queue. */
+PORT_FN bool bench_issue_is_owner(enum bench_issue_way way)
+{
+    return way == BENCH_ISSUE_OWNER || way == BENCH_ISSUE_TRY;
+}
+
+PORT_FN bool bench_issue_is_warp(enum bench_issue_way way)
+{
+    return way == BENCH_ISSUE_WARP || way == BENCH_ISSUE_WARP_OWNER;
+}
+
 /* One thread, or one warp: `warmup` posts and then `count` timed ones, with a pause before each so
  * that no store of one delays the next. Each sample is from before the call to behind the doorbell
  * store, by the SM's clock, and around that by the timer of all SMs. The queue has room for all;
