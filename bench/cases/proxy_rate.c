@@ -131,7 +131,10 @@ static enum bench_status measure(struct bench *b, const struct lanes_attr *attr,
         lanes_open(b, &state->transport, attr, &state->floods.memory, &lanes);
     if (status == BENCH_PASS)
         status = floods_measure(b, &state->floods, &lanes, &flood, &state->rate, &puts, &valid);
-    bool measured = status == BENCH_PASS || valid == BENCH_INVALID;
+    if (status != BENCH_PASS && valid != BENCH_INVALID) {
+        lanes_close(&lanes);
+        return status; /* nothing was measured to its end */
+    }
     struct bench_record record = {.system = lanes_system(&lanes),
                                   .metric = "rate",
                                   .unit = "M msg/s",
@@ -140,12 +143,10 @@ static enum bench_status measure(struct bench *b, const struct lanes_attr *attr,
                                   .valid = valid};
     record.config[0] = (struct bench_config){"payload", "value", 0};
     record.config[1] = (struct bench_config){"threads", NULL, attr->count};
-    if (measured)
-        lanes_config(&lanes, record.config, 2);
+    lanes_config(&lanes, record.config, 2);
     for (size_t i = 0; references && i < BENCH_REFERENCES_MAX; i++)
         record.references[i] = references[i];
-    if (measured)
-        status = bench_worse(status, bench_report(b, &record, &state->rate));
+    status = bench_worse(status, bench_report(b, &record, &state->rate));
     lanes_close(&lanes); /* its workers poll */
     if (status == BENCH_PASS && beside_libmlx5)
         status = report_over_libmlx5(b, record, attr->proxy.batch);
