@@ -77,27 +77,27 @@ static void look(const struct memory *memory, uint64_t count)
                  "what the read returned is there");
 }
 
-static void run_held(const struct ex_config *config, struct memory *memory)
+/* By a claim and a publication. */
+static void post(const struct ex_config *config, struct memory *memory, struct db_owner *owner)
 {
-    struct db_owner owner;
     uint64_t index = 0;
 
-    db_owner_take(&owner, &memory->queue.qp);
-    for (uint64_t i = 0; i < config->messages; i++) {
-        ex_step(i | owner.completed << 8 | owner.consumed << 16);
-        ex_check(db_owner_claim(&owner, 1, &index), "the claim succeeds");
-        build(memory, &owner.here, index, DB_SIGNALED);
-        db_owner_publish(&owner, index, index + 1, (enum db_order)config->order,
-                         (enum db_record)config->record);
-    }
-    ex_step(1u << 24 | owner.completed << 8 | owner.consumed << 16);
-    ex_check(db_owner_flush(&owner) == DB_OK, "the wait succeeds");
-    db_owner_give(&owner);
-    ex_step(1u << 25);
-    look(memory, config->messages);
+    ex_check(db_owner_claim(owner, 1, &index), "the claim succeeds");
+    build(memory, &owner->here, index, DB_SIGNALED);
+    db_owner_publish(owner, index, index + 1, (enum db_order)config->order,
+                     (enum db_record)config->record);
 }
 
-static void run_trying(const struct ex_config *config, struct memory *memory)
+static void try_to_post(const struct ex_config *config, struct memory *memory,
+                        struct db_owner *owner)
+{
+    build(memory, &owner->here, owner->claimed, DB_SIGNALED);
+    while (
+        !db_owner_try_publish(owner, (enum db_order)config->order, (enum db_record)config->record))
+        ex_check(db_owner_wait_room(owner, 2), "the wait for room succeeds");
+}
+
+static void run_held(const struct ex_config *config, struct memory *memory)
 {
     struct db_owner owner;
 
@@ -106,10 +106,10 @@ static void run_trying(const struct ex_config *config, struct memory *memory)
         owner.room++;
     for (uint64_t i = 0; i < config->messages; i++) {
         ex_step(i | owner.completed << 8 | owner.consumed << 16 | (uint64_t)owner.room << 24);
-        build(memory, &owner.here, owner.claimed, DB_SIGNALED);
-        while (!db_owner_try_publish(&owner, (enum db_order)config->order,
-                                     (enum db_record)config->record))
-            ex_check(db_owner_wait_room(&owner, 2), "the wait for room succeeds");
+        if (config->variant >= EX_OWNER_TRY)
+            try_to_post(config, memory, &owner);
+        else
+            post(config, memory, &owner);
     }
     ex_step(1u << 28 | owner.completed << 8 | owner.consumed << 16);
     ex_check(db_owner_flush(&owner) == DB_OK, "the wait succeeds");
@@ -127,12 +127,8 @@ static void run(const struct ex_config *config, void *object, unsigned thread)
     bool batch = config->variant == EX_OWNER_BATCH;
 
     (void)thread;
-    if (config->variant == EX_OWNER_HELD || config->variant == EX_OWNER_HELD_COLLAPSED) {
+    if (config->variant >= EX_OWNER_HELD) {
         run_held(config, memory);
-        return;
-    }
-    if (config->variant >= EX_OWNER_TRY) {
-        run_trying(config, memory);
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
